@@ -401,7 +401,7 @@ def test_a_claim_that_is_on_its_way_when_its_worker_is_released_is_not_made(
         slow.execute("LOCK TABLE rekindle_job IN SHARE MODE")
         claimer = threading.Thread(target=_claim, args=(claims, ended))
         claimer.start()
-        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%claimed%'"
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ended AS%'"
         with psycopg.connect(postgres_url, autocommit=True) as glance:
             assert eventually(lambda: glance.execute(waiting).fetchone())
         assert queues.end() == ()

@@ -46,7 +46,10 @@ _SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT = map(
 )
 
 
-_SET_NAME = f"SELECT set_config('application_name', {session_name.OF_STORE} || %(name)s, false)".encode()
+# Without statistics, as after a sudden backlog, the planner would read all jobs and sort them instead of
+# reading the first one in the order of an index.
+_SET_UP = f"""SELECT set_config('application_name', {session_name.OF_STORE} || %(name)s, false),
+    set_config('enable_sort', 'off', false)""".encode()
 
 
 class PostgresClaims:
@@ -89,7 +92,8 @@ class PostgresClaims:
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
         with self._connected() as cursor:
-            return tuple(claim_of(row) for row in cursor.execute(_MINE, self._claimant.values()))
+            rows = cursor.execute(_MINE, self._claimant.values()).fetchall()
+        return tuple(claim_of(row) for row in sorted(rows))
 
     def was_recorded(self, ending: Ending) -> bool:
         """Whether an ending whose outcome is unknown was recorded."""
@@ -151,7 +155,7 @@ class PostgresClaims:
                     tcp_user_timeout=5000,
                 )
                 self._cursor = self._connection.cursor()
-                self._cursor.execute(_SET_NAME, {"name": self._name})
+                self._cursor.execute(_SET_UP, {"name": self._name})
             yield self._cursor
         except (psycopg.Error, OSError) as error:
             self.close()

@@ -55,8 +55,6 @@ FROM rekindle_queue AS setting WHERE setting.name = :queue AND setting.paused_at
 
 _IS_OPEN = f"{_IS_CURRENT} AND NOT EXISTS (SELECT 1 {_PAUSE})"
 
-_IS_DUE = f"queue = :queue AND state = 'pending' AND not_before_wall_ms <= :now AND {_IS_OPEN}"
-
 # When the next job is due, or was: one step in an index, whatever the planner knows of the values.
 _EARLIEST = "(SELECT min(not_before_wall_ms) FROM rekindle_job WHERE queue = :queue AND state = 'pending')"
 
@@ -68,11 +66,13 @@ SELECT {_EARLIEST}, (SELECT coalesce(setting.paused_until_wall_ms, {NEVER}) {_PA
 # job is due: jobs that wait for their time, of which there may be many, are not looked at one by one.
 _LEVELS = f"""
 level(priority) AS (
-    SELECT (SELECT min(priority) FROM rekindle_job WHERE queue = :queue AND state = 'pending')
+    SELECT (SELECT priority FROM rekindle_job WHERE queue = :queue AND state = 'pending'
+            ORDER BY priority LIMIT 1)
     WHERE {_EARLIEST} <= :now AND {_IS_OPEN}
     UNION ALL
-    SELECT (SELECT min(job.priority) FROM rekindle_job AS job
-            WHERE job.queue = :queue AND job.state = 'pending' AND job.priority > level.priority)
+    SELECT (SELECT job.priority FROM rekindle_job AS job
+            WHERE job.queue = :queue AND job.state = 'pending' AND job.priority > level.priority
+            ORDER BY job.priority LIMIT 1)
     FROM level WHERE level.priority IS NOT NULL
 )"""
 
@@ -91,17 +91,20 @@ SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now,
     alone = CASE WHEN :isolate AND crash_count > 0 THEN 1 ELSE 0 END"""
 _MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
 
+_FIRST_DUE = f"""(
+    WITH RECURSIVE {_LEVELS}
+    SELECT found.id FROM (SELECT ({_FIRST}) AS id FROM level) AS found WHERE found.id IS NOT NULL LIMIT 1
+)"""
+
 SQLITE_CLAIM = f"""
 UPDATE rekindle_job {_TAKE}
-WHERE id = (
-    WITH RECURSIVE {_LEVELS} SELECT ({_FIRST}) AS first FROM level WHERE first IS NOT NULL LIMIT 1
-) AND {_MAY_TAKE}
+WHERE id = {_FIRST_DUE} AND {_MAY_TAKE}
 RETURNING {", ".join(COLUMNS)}"""
 
-SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE {_IS_DUE} AND crash_count > 0 LIMIT 1"
+SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE id = {_FIRST_DUE} AND crash_count > 0"
 
 MINE = f"""
-SELECT {", ".join(COLUMNS)} FROM rekindle_job WHERE state = 'running' AND {_CLAIMANT} ORDER BY id"""
+SELECT {", ".join(COLUMNS)} FROM rekindle_job WHERE state = 'running' AND {_CLAIMANT}"""
 
 WAS_ENDED = f"""
 SELECT 1 FROM rekindle_job WHERE id = :id AND attempts = :attempt AND state <> 'running' AND {_CLAIMANT}
@@ -117,10 +120,10 @@ def postgres_exchange(ending: str | None) -> str:
     claimed = ", ".join(f"job.{column}" for column in COLUMNS)
     shown = ", ".join(f"claimed.{column}" for column in COLUMNS)
     return f"""
-    WITH ended AS ({ended}),
+    WITH RECURSIVE ended AS ({ended}),
+    {_LEVELS},
     next AS MATERIALIZED (
-        SELECT id FROM rekindle_job WHERE {_IS_DUE} AND {_EARLIEST} <= :now
-        ORDER BY priority, not_before_wall_ms, id LIMIT 1 FOR UPDATE SKIP LOCKED
+        SELECT first.id FROM level, LATERAL ({_FIRST} FOR UPDATE SKIP LOCKED) AS first LIMIT 1
     ),
     claimed AS (
         UPDATE rekindle_job AS job {_TAKE.replace("attempts + 1", "job.attempts + 1")}

@@ -78,7 +78,8 @@ class SqliteClaims:
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
         with self._reading() as connection:
-            return tuple(claim_of(row) for row in connection.execute(sql.MINE, self._claimant.values()))
+            rows = connection.execute(sql.MINE, self._claimant.values()).fetchall()
+        return tuple(claim_of(row) for row in sorted(rows))
 
     def was_recorded(self, ending: Ending) -> bool:
         """Whether an ending whose outcome is unknown was recorded."""
