@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -33,6 +33,8 @@ from .spec.worker_spec import WorkerSpec
 
 if TYPE_CHECKING:
     import pykka
+
+    from rekindle.worker.jobs.claims import Claimant, Claims
 
 A = TypeVar("A", bound="pykka.Actor")
 
@@ -225,6 +227,15 @@ class Jobs(Protocol):
 
     def resume(self, queue: str) -> bool:
         """Start jobs of the queue again; False if it was not paused."""
+        ...
+
+
+@runtime_checkable
+class ClaimSource(Protocol):
+    """A store whose queues the supervisor can use in the place of a worker."""
+
+    def open_claims(self, claimant: Claimant) -> Claims:
+        """The queues as this worker uses them; nothing is connected yet."""
         ...
 
 

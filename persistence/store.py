@@ -29,7 +29,9 @@ from rekindle.actors.facts.records import (
 )
 from rekindle.actors.facts.runs import Run
 from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.worker.jobs.claims import Claimant, Claims
 from rekindle.worker.jobs.notice import remove_notices
+from rekindle.worker.jobs.queue_address import open_claims
 
 from .database.database_file import SameFile
 from .database.driver_errors import commit_failure, failure, translated
@@ -100,6 +102,11 @@ class SqlStore:
                 connection.execute(LOAD_GENERATIONS).all(),
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
+
+    def open_claims(self, claimant: Claimant) -> Claims:
+        """The queues as a worker uses them; nothing is connected yet."""
+        assert self.address is not None
+        return open_claims(self.address, claimant)
 
     def deaths(
         self, component_id: str | None = None, *, signal: int | None = None, limit: int = 100

@@ -19,13 +19,14 @@ from queue import Empty
 
 from ..facts.usage import Usage
 from ..messages.internal.to_proxy import ProcessFound, SpawnFailed
-from ..ports import Clock, Control, Receiver, SpawnRequest
+from ..ports import ClaimSource, Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
 from .cgroups.cgroups import Cgroups
 from .checks.worker_checks import WorkerChecks
 from .child import Child
+from .claims.claim_desk import ClaimDesk
 from .code_lookups import CodeLookups
 from .detached_processes import DetachedProcesses, stray_processes
 from .ended_processes import EndedProcesses
@@ -62,6 +63,7 @@ class RealProcesses:
         guarded: bool = True,
         adopts: bool = False,
         database: str | None = None,
+        claims: ClaimSource | None = None,
         fingerprints: Fingerprints | None = None,
     ) -> None:
         self.mark = uuid.uuid4().hex
@@ -99,6 +101,7 @@ class RealProcesses:
         self._watch = ChildWatch(
             clock, self._loop, self._outputs, self._memory, self._checks, self._ended, self._finish_end
         )
+        self._spawner.claims = self._watch.claims = None if claims is None else ClaimDesk(claims, self.mark)
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         if self._guardian is not None:
             self._loop.post(self._guardian.start)

@@ -28,7 +28,7 @@ from ..messages import Shutdown, StopResult, WorkersStopped
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Flush, Flushed, HandOver, Persist
 from ..messages.internal.to_supervisor import StallCheckDue
-from ..ports import Receiver, Store
+from ..ports import ClaimSource, Receiver, Store
 from ..prober import Prober
 from ..processes.fingerprints import Fingerprints
 from ..processes.process_table import RealProcesses
@@ -146,6 +146,7 @@ class Lifecycle:
                 guarded=self._settings.guarded,
                 adopts=self._settings.adopts_orphans,
                 database=self._store.address,
+                claims=self._store if isinstance(self._store, ClaimSource) else None,
                 fingerprints=self._fingerprints,
             )
             self._prober.mark = processes.mark

@@ -173,7 +173,8 @@ def test_a_worker_of_another_user_that_serves_queues_in_an_sqlite_file_is_refuse
     where = file.parent / ".rekindle" / "rekindle.db"
     sentence = (
         f"4: worker.a.user: nobody cannot open the queues in {where}, which only the supervisor's user can;"
-        " a worker of another user needs a PostgreSQL database to serve queues"
+        " a worker of another user needs a PostgreSQL database to serve queues,"
+        ' or jobs.via = "supervisor"'
     )
     refused_alike(file, JOBS + 'user = "nobody"\n', sentence)
 

@@ -6,7 +6,9 @@ from .claims import Claimant, Claims
 
 
 def open_claims(address: str, claimant: Claimant) -> Claims:
-    """The queues at `sqlite:///path`, a plain path, or `postgresql://…`; nothing is connected yet.
+    """The queues at `sqlite:///path`, a plain path, `postgresql://…`, or those of a supervisor.
+
+    Nothing is connected yet.
 
     Raises:
         RuntimeError: psycopg is not installed.
@@ -17,6 +19,10 @@ def open_claims(address: str, claimant: Claimant) -> Claims:
         from .sqlite import SqliteClaims
 
         return SqliteClaims(rest.removeprefix("/") if divided else address, claimant)
+    if scheme == "rekindle-claims":
+        from .relayed.relay_claims import RelayClaims
+
+        return RelayClaims(address, claimant)
     if scheme.partition("+")[0] not in ("postgresql", "postgres"):
         raise ValueError(f"{scheme}:// names neither an SQLite file nor a PostgreSQL database")
     try:

@@ -34,6 +34,7 @@ from ...spec.worker_spec import RESERVED, WorkerSpec
 from ..cgroups.cgroups import Cgroups
 from ..cgroups.worker_cgroup import WorkerCgroup
 from ..channel import Channel, channel_pair
+from ..claims.claim_desk import ClaimDesk
 from ..notify_socket import NotifySocket
 from .descriptor_limit import keep_reserve
 from .lean_table import LeanTable
@@ -114,7 +115,9 @@ class Spawner:
     def __init__(self, mark: str, database: str | None = None, marks: StartMarks | None = None) -> None:
         self._mark = mark
         self._marks = marks
-        self._address = None if database is None else json.dumps({"database": database}).encode() + b"\n"
+        self._database = database
+        self.claims: ClaimDesk | None = None
+        """Where workers exchange jobs that do not know the database."""
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._table = LeanTable()
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
@@ -124,9 +127,11 @@ class Spawner:
         """Where the control groups of workers are made that ask for one."""
 
     def close(self) -> None:
-        """Close the descriptor of /dev/null, and end the thread that starts processes of a crowd."""
+        """Close the descriptor of /dev/null, and end the threads that start processes and exchange jobs."""
         os.close(self._null)
         self._table.close()
+        if self.claims is not None:
+            self.claims.close()
 
     def forget(self, component_id: str) -> None:
         """Drop what is prepared for a removed worker."""
@@ -172,7 +177,7 @@ class Spawner:
         entrance = None if cgroup is None else cgroup.entrance
         try:
             keep_reserve(max(descriptors.ours))
-            handed = self._fill(descriptors, spec)
+            handed = self._fill(descriptors, spec, generation)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
                 if descriptors.notify is not None:
@@ -192,22 +197,31 @@ class Spawner:
         note = self.warm.note(spec.id) if _is_warm(spec) and self.warm else ""
         return Begun(pid, descriptors, start, note, cgroup)
 
-    def _fill(self, descriptors: Descriptors, spec: WorkerSpec) -> dict[str, int]:
+    def _fill(self, descriptors: Descriptors, spec: WorkerSpec, generation: int) -> dict[str, int]:
         """Open the channel and the crash dump, by the variables that hold their numbers."""
         handed: dict[str, int] = {}
         descriptors.open_stdin(spec.surroundings.stdin)
         if spec.run.reports_health:
             descriptors.channel, descriptors.peer = channel, peer = channel_pair()
             handed[CHANNEL] = peer.fileno()
-            if self._address is not None and spec.serves:
+            address = self._queues(spec, generation)
+            if address is not None:
                 # The first line that it reads. Not in its environment, since it may contain a password.
-                channel.send(self._address)
+                channel.send(json.dumps({"database": address}).encode() + b"\n")
         if spec.ready is not None and spec.ready.notify:
             descriptors.notify = NotifySocket()
         if isinstance(spec.run, PythonCall) or spec.run.stacks:
             descriptors.ours.append(crash_dump_file())
             handed[CRASH_DUMP] = descriptors.ours[-1]
         return handed
+
+    def _queues(self, spec: WorkerSpec, generation: int) -> str | None:
+        """The address at which a process of the worker exchanges jobs; None: it serves no queue."""
+        if self._database is None or spec.jobs is None or not spec.serves:
+            return None
+        if spec.jobs.via == "database":
+            return self._database
+        return None if self.claims is None else self.claims.address(spec, generation)
 
     def _fork(
         self,

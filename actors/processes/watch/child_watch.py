@@ -22,6 +22,7 @@ from ...runtime.resilient_actor import tell
 from ..checks.notify_reader import NotifyReader
 from ..checks.worker_checks import WorkerChecks
 from ..child import Child
+from ..claims.claim_desk import ClaimDesk
 from ..ended_processes import EndedProcesses
 from ..oom_kills import OomKills
 from .epoll_loop import EpollLoop
@@ -55,6 +56,8 @@ class ChildWatch:
         self._ended = ended
         self._on_end = on_end
         """Called after the end of each process was reported."""
+        self.claims: ClaimDesk | None = None
+        """Where workers exchange jobs that do not know the database."""
 
     def begin(self, child: Child) -> None:
         """Watch a new process and report its start."""
@@ -117,6 +120,9 @@ class ChildWatch:
         self._ended.add(child, partial(self._report_exit, child, child.exit))
 
     def _report_exit(self, child: Child, exit_: Exit) -> None:
+        if self.claims is not None:
+            # First: what is claimed for the worker after its claims were released would stay claimed.
+            self.claims.revoke(child.id, child.generation)
         report_to_both(child.request, ProcessExited(child.id, child.generation, exit_, self._remains(child)))
         self._outputs.post(partial(child.output.close, self._outputs))
         attempt(child.close)

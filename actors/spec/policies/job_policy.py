@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ...errors import Problem
 from ...facts.jobs import DEFAULT_CRASH_RETRIES
@@ -45,6 +46,11 @@ class JobPolicy(Policy):
     )
     retry_delay_s: float = seconds(5.0, "The delay before the first such retry; it doubles each time.")
     max_retry_delay_s: float = seconds(300.0, "The longest delay before a retry, in seconds.")
+    via: Literal["database", "supervisor"] = setting(
+        "database",
+        "How the worker exchanges jobs: with the database, whose address it is given, or through the"
+        " supervisor, so that it needs neither the address nor the password.",
+    )
 
     @property
     def isolates(self) -> bool:

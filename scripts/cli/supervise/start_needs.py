@@ -61,11 +61,14 @@ def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
     if config.database.startswith("postgres"):
         return
     for group in config.groups:
-        user = group.template.user
-        if user is not None and group.template.serves and _uid_of(user) not in (None, os.geteuid(), 0):
+        user, jobs = group.template.user, group.template.jobs
+        if jobs is None or jobs.via == "supervisor" or not group.template.serves:
+            continue
+        if user is not None and _uid_of(user) not in (None, os.geteuid(), 0):
             reason = (
                 f"{user} cannot open the queues in {config.database}, which only the supervisor's user can;"
-                " a worker of another user needs a PostgreSQL database to serve queues"
+                " a worker of another user needs a PostgreSQL database to serve queues,"
+                ' or jobs.via = "supervisor"'
             )
             yield Finding(("worker", group.name, "user"), reason)
 

@@ -1,0 +1,123 @@
+"""One connection of a worker that exchanges jobs through its supervisor, served by a thread of its own.
+
+The worker is not trusted. It speaks for itself only: who claims is known from the token, and every statement
+has the fence of that claimant, as if the worker sent it to the database itself. What it stores is checked,
+and how often it asks is limited.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+from loguru import logger
+
+from rekindle.worker.jobs.claims import Claimant, Claims, Exchanged, QueueUnavailableError, given_back
+from rekindle.worker.jobs.relayed import wire
+
+LONGEST_IDLE_S = 60.0
+REQUESTS_A_SECOND = 500.0
+BURST = 500.0
+END_OF_IDLE = {"do": "end_idle"}
+"""What has no answer of its own."""
+GIVE_BACK_S = 1.0
+"""How long to wait before a claim is given back again that could not be."""
+
+
+class Badge(msgspec.Struct, eq=False):
+    """One incarnation of a worker, and what it may do."""
+
+    claimant: Claimant
+    queues: tuple[str, ...]
+    most_lanes: int
+    uid: int
+    connections: set[socket.socket] = msgspec.field(default_factory=set)
+    is_revoked: bool = False
+    """Whether its process has ended: nothing more is claimed for it."""
+    tokens: float = BURST
+    filled_s: float = 0.0
+
+    def wait_s(self, now_s: float) -> float:
+        """Take one request; how long it has to wait."""
+        self.tokens = min(BURST, self.tokens + (now_s - self.filled_s) * REQUESTS_A_SECOND)
+        self.filled_s = now_s
+        self.tokens -= 1.0
+        return max(0.0, -self.tokens / REQUESTS_A_SECOND)
+
+
+class ClaimLane:
+    """Serves one connection until the worker closes it or has ended."""
+
+    def __init__(self, connection: socket.socket, badge: Badge, claims: Claims) -> None:
+        self._connection = connection
+        self._badge = badge
+        self._claims = claims
+
+    def serve(self) -> None:
+        """Answer requests; the thread's whole life."""
+        try:
+            while (request := wire.receive(self._connection)) is not None:
+                if request == END_OF_IDLE:
+                    continue  # the wait was over before; it was answered
+                time.sleep(self._badge.wait_s(time.monotonic()))
+                if self._badge.is_revoked:
+                    return
+                wire.send(self._connection, self._answer(request))
+        except (OSError, ValueError) as error:
+            logger.debug("claims of {}: {}", self._badge.claimant.worker, error)
+        finally:
+            self._claims.close()
+
+    def _answer(self, request: Any) -> dict[str, object]:
+        try:
+            return {"value": self._perform(request)}
+        except QueueUnavailableError as error:
+            return {"error": str(error)}
+
+    def _perform(self, request: Any) -> object:
+        match request:
+            case {"do": "exchange", "ending": ending, "request": wanted}:
+                return self._exchange(ending, wanted)
+            case {"do": "mine"}:
+                return [asdict(claim) for claim in self._claims.mine()]
+            case {"do": "was_recorded", "ending": ending} if ending is not None:
+                recorded = wire.read_ending(ending)
+                return recorded is not None and self._claims.was_recorded(recorded)
+            case {"do": "save", "claim": claim, "text": text}:
+                return self._claims.save(wire.read_execution(claim), wire.checked_text(text))
+            case {"do": "idle", "queues": list(queues), "longest_s": float() | int() as longest_s}:
+                self._idle(wire.read_queues(queues, self._badge.queues), longest_s)
+                return None
+            case _:
+                raise ValueError("not a request")
+
+    def _exchange(self, ending: Any, wanted: Any) -> object:
+        ended = wire.read_ending(ending)
+        if ended is not None and ended.claim.queue not in self._badge.queues:
+            raise ValueError("a queue that this worker does not serve")
+        exchanged = self._claims.exchange(ended, wire.read_request(wanted, self._badge.queues))
+        if exchanged.claim is not None and self._badge.is_revoked:
+            self._give_back(exchanged)
+        return wire.written_exchanged(exchanged)
+
+    def _give_back(self, exchanged: Exchanged) -> None:
+        """The worker ended while the claim was committed: its claims may have been released before that."""
+        assert exchanged.claim is not None
+        while True:
+            try:
+                self._claims.exchange(given_back(exchanged.claim), None)
+            except QueueUnavailableError:
+                time.sleep(GIVE_BACK_S)
+            else:
+                return
+
+    def _idle(self, queues: tuple[str, ...], longest_s: float) -> None:
+        """Wait for a job, or for the worker to say something, which ends its wait."""
+        self._claims.idle(queues, min(max(0.0, longest_s), LONGEST_IDLE_S), self._connection.fileno())
+        is_interrupted = bool(select.select([self._connection], [], [], 0)[0])
+        if is_interrupted and wire.receive(self._connection) != END_OF_IDLE:
+            raise ValueError("only the end of a wait may interrupt it")
