@@ -10,7 +10,7 @@ import pytest
 from rekindle.actors.facts.alert import TOLD, Severity
 from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
-from rekindle.cli.supervise.gateways import _route
+from rekindle.cli.supervise.gateways import sink_of
 
 
 def sink(secret: Path) -> SinkSettings:
@@ -32,12 +32,12 @@ def test_an_invalid_secret_is_refused(tmp_path: Path, text: str, mode: int, why:
     file.write_text(text)
     file.chmod(mode)
     with pytest.raises(GatewayError, match=why):
-        _route(sink(file))
+        sink_of(sink(file))
 
 
 def test_a_secret_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GatewayError, match="cannot read"):
-        _route(sink(tmp_path / "missing"))
+        sink_of(sink(tmp_path / "missing"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -47,4 +47,4 @@ def test_a_secret_that_another_user_could_change_is_refused(tmp_path: Path) -> N
     file.chmod(0o600)
     os.chown(file, 12345, -1)
     with pytest.raises(GatewayError, match="belongs to another user"):
-        _route(sink(file))
+        sink_of(sink(file))

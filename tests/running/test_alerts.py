@@ -78,7 +78,7 @@ def problems(text: str) -> list[str]:
     ("text", "reason"),
     [
         ("[alerts]\nsettle_s = -1", "must be at least 0"),
-        ("[alerts.sink.a]", "must have either a command or a webhook"),
+        ("[alerts.sink.a]", "must have one of command, webhook, slack, ntfy, pagerduty, email"),
         ('[alerts.sink.a]\ncommand = ["a", "{unknown}"]', "{unknown} is not a placeholder; use one of {id}"),
         ('[alerts.sink.a]\nwebhook = "ftp://a"', "must be an http:// or https:// address"),
         ('[alerts.sink.a]\nwebhook = "https://a"\non = ["shut"]', "shut"),

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
+from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
 from rekindle.actors.spec.policies.retention_policy import Retention
@@ -91,7 +92,7 @@ def _http(settings: HttpSettings) -> dict[str, Any]:
 def _alerts(settings: AlertSettings) -> dict[str, Any]:
     sinks = [
         {
-            **({"command": masked("", sink.command)} if sink.command else {"webhook": _host(sink.webhook)}),
+            **_receiver(sink),
             "on": [happening.value for happening in sink.on],
             "least": sink.least.word,
             "per_minute": sink.per_minute,
@@ -99,6 +100,18 @@ def _alerts(settings: AlertSettings) -> dict[str, Any]:
         for sink in settings.sinks
     ]
     return as_table(settings.policy) | {"sinks": sinks}
+
+
+def _receiver(sink: SinkSettings) -> dict[str, Any]:
+    """Where a sink sends; addresses without what may be a secret in them."""
+    if sink.command:
+        return {"command": masked("", sink.command)}
+    if sink.slack:
+        return {"slack": True}
+    if sink.email:
+        return {"email": without_password(sink.email), "sender": sink.sender, "to": list(sink.to)}
+    kind = next(each for each in ("webhook", "ntfy", "pagerduty") if getattr(sink, each))
+    return {kind: _host(getattr(sink, kind))}
 
 
 def _host(address: str) -> str:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rekindle.actors.gateways.operator import Operator
     from rekindle.actors.gateways.settings.http_settings import HttpSettings
     from rekindle.actors.gateways.settings.sink_settings import SinkSettings
-    from rekindle.actors.gateways.sinks import Route
+    from rekindle.actors.gateways.sinks.notification import Filter
+    from rekindle.actors.gateways.sinks.notifier import Sink
 
     from ..config import Config
     from ..config.tables.alert_sinks import AlertSettings
@@ -84,22 +85,42 @@ def send_alerts(system: System, settings: AlertSettings, stack: ExitStack) -> No
     """
     if not settings.sinks:
         return
-    from rekindle.actors.gateways.sinks import AlertNotifier
+    from rekindle.actors.gateways.sinks import AlertNotifier, Route
     from rekindle.actors.runtime.thread_runtime import RealClock
 
-    notifier = AlertNotifier([_route(sink) for sink in settings.sinks], RealClock())
+    routes = [Route(sink_of(each), _filter(each)) for each in settings.sinks]
+    notifier = AlertNotifier(routes, RealClock())
     stack.enter_context(notifier)
     system.subscribe(notifier)
     stack.callback(system.unsubscribe, notifier)
 
 
-def _route(settings: SinkSettings) -> Route:
+def sink_of(settings: SinkSettings) -> Sink:
+    """The sink that sends to the receiver of these settings.
+
+    Raises:
+        GatewayError: the secret cannot be read, or other users can read it.
+    """
+    from rekindle.actors.gateways import sinks
     from rekindle.actors.gateways.secret_file import read_secret
-    from rekindle.actors.gateways.sinks import CommandSink, Route, WebhookSink
+    from rekindle.actors.gateways.sinks import service_sinks
+
+    limit_s = settings.timeout_s
+    secret = None if settings.secret_file is None else read_secret(settings.secret_file)
+    if settings.command:
+        return sinks.CommandSink(settings.command, limit_s)
+    if settings.slack:
+        return service_sinks.SlackSink(secret or "", limit_s)
+    if settings.ntfy:
+        return service_sinks.NtfySink(settings.ntfy, secret, limit_s)
+    if settings.pagerduty:
+        return service_sinks.PagerDutySink(settings.pagerduty, secret or "", limit_s)
+    if settings.email:
+        return service_sinks.EmailSink(settings.email, settings.sender, settings.to, secret, limit_s)
+    return sinks.WebhookSink(settings.webhook, None if secret is None else secret.encode(), limit_s)
+
+
+def _filter(settings: SinkSettings) -> Filter:
     from rekindle.actors.gateways.sinks.notification import Filter
 
-    wanted = Filter(happenings=settings.on, least=settings.least, per_minute=settings.per_minute)
-    if settings.command:
-        return Route(CommandSink(settings.command, settings.timeout_s), wanted)
-    secret = None if settings.secret_file is None else read_secret(settings.secret_file).encode()
-    return Route(WebhookSink(settings.webhook, secret, settings.timeout_s), wanted)
+    return Filter(happenings=settings.on, least=settings.least, per_minute=settings.per_minute)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.placeholders import argv_problems
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
@@ -16,6 +18,11 @@ from ..paths import resolved_paths
 from ..problems import Finding, KeyPath
 
 _SIGNED = "sign the messages with secret_file"
+_TOKEN = "write it into a file, and name that with secret_file"
+_ADDRESS = re.compile(r"[^@\s<>,;\x00-\x1f]+@[^@\s<>,;\x00-\x1f]+")
+_SECRETS = {"slack": "the address of the incoming webhook", "pagerduty": "the integration key"}
+"""What a service cannot do without."""
+RECEIVERS = ("command", "webhook", "slack", "ntfy", "pagerduty", "email")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,44 @@ def _sink(name: str, sink: Given, folder: Path, findings: list[Finding]) -> Sink
 
 def _problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
     """The problems of a sink: the key, empty for the whole sink, and the reason."""
-    if ("command" in sink) == ("webhook" in sink):
-        yield (), "must have either a command or a webhook"
+    kinds = [kind for kind in RECEIVERS if sink.get(kind)]
+    if len(kinds) != 1:
+        yield (), f"must have one of {', '.join(RECEIVERS)}"
     if "command" in sink:
         yield from ((("command",), problem.reason) for problem in argv_problems(sink["command"]))
         if "secret_file" in sink:
-            yield ("secret_file",), "is for webhooks only"
+            yield ("secret_file",), "is not for commands"
     if "webhook" in sink and (problem := url_problem(sink["webhook"], _SIGNED)) is not None:
         yield ("webhook",), problem
+    yield from _service_problems(sink)
+
+
+def _service_problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
+    """The problems of a service for messages."""
+    for kind, what in _SECRETS.items():
+        if sink.get(kind) and "secret_file" not in sink:
+            yield (), f"must have a secret_file with {what}"
+    for kind in ("ntfy", "pagerduty"):
+        if sink.get(kind) and (problem := url_problem(sink[kind], _TOKEN)) is not None:
+            yield (kind,), problem
+    if sink.get("ntfy") and not urlsplit(sink["ntfy"]).path.strip("/"):
+        yield ("ntfy",), "must end with the topic: https://SERVER/TOPIC"
+    yield from _mail_problems(sink)
+
+
+def _mail_problems(sink: Given) -> Iterator[tuple[KeyPath, str]]:
+    if not sink.get("email"):
+        yield from (((key,), "is for email only") for key in ("sender", "to") if key in sink)
+        return
+    parts = urlsplit(sink["email"])
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        yield ("email",), "must be smtp://USER@HOST:PORT or smtps://USER@HOST"
+    if parts.password is not None:
+        yield ("email",), f"must not contain a password: {_TOKEN}"
+    if "secret_file" in sink and not parts.username:
+        yield ("email",), "must name the user of the password in secret_file: smtp://USER@HOST"
+    for key in ("sender", "to"):
+        given = sink.get(key) or ()
+        addresses = (given,) if isinstance(given, str) else given
+        if not addresses or not all(_ADDRESS.fullmatch(each) for each in addresses):
+            yield (key,), "must be an e-mail address" if key == "sender" else "must be e-mail addresses"
