@@ -11,6 +11,7 @@ from .validation import (
     convert_words,
     field_problems,
     setting,
+    settings_of,
 )
 
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -51,6 +52,9 @@ class Command:
             yield Problem("argv", "contains a NUL character")
 
 
+MOST_STANDBY = 64
+
+
 @dataclass(frozen=True, slots=True)
 class PythonCall:
     """An importable function, `"package.module:function"`, run by `rekindle.worker.run`."""
@@ -59,6 +63,13 @@ class PythonCall:
     warm: bool | tuple[str, ...] = setting(
         False,
         "Fork the worker from a process that has imported the function's module, or these modules, already.",
+    )
+
+    standby: int = setting(
+        0,
+        "How many forks of the warm process wait before the first line, to be used by the next starts.",
+        least=0,
+        most=MOST_STANDBY,
     )
 
     def __post_init__(self) -> None:
@@ -87,6 +98,14 @@ class PythonCall:
                 yield Problem(
                     "warm", "must be true, false or a list of modules such as 'app.models'", self.warm
                 )
+        yield from self._standby_problems()
+
+    def _standby_problems(self) -> Iterator[Problem]:
+        declared = settings_of(type(self))["standby"]
+        if (reason := declared.reason(self.standby)) is not None:
+            yield Problem("standby", reason, self.standby)
+        elif self.standby and not self.warm:
+            yield Problem("standby", "needs warm: a standby is a fork of a warm process", self.standby)
 
 
 def command(

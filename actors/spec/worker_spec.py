@@ -135,7 +135,7 @@ class WorkerSpec:
             yield Problem("id", f"must match {COMPONENT_ID.pattern}", self.id)
         if "run" not in wrong:
             for problem in self.run.problems():
-                yield problem if problem.field == "warm" else replace(problem, field="run")
+                yield problem if problem.field in ("warm", "standby") else replace(problem, field="run")
         if "env" not in wrong:
             yield from _environment_problems(self.env)
         if "cwd" not in wrong and self.cwd is not None and (not self.cwd or "\0" in self.cwd):

@@ -18,6 +18,7 @@ import resource
 import signal
 import socket
 import sys
+from typing import NoReturn
 
 from .. import run
 from ..pdeathsig import die_with_parent
@@ -35,6 +36,7 @@ STDIN, CGROUP = "stdin", "cgroup"
 def main(arguments: list[str]) -> int:
     """Serve requests until the socket ends; in a fork: run the worker. The exit code."""
     *modules, _ = arguments  # the padding is room for the command line of a worker
+    given = dict(os.environ)
     with socket.socket(fileno=int(os.environ.pop("REKINDLE_WARM"))) as supervisor:
         supervisor.set_inheritable(False)
         die_with_parent(signal.SIGKILL)
@@ -52,7 +54,7 @@ def main(arguments: list[str]) -> int:
         gc.collect()
         gc.freeze()
         _answer(supervisor, {"ready": len(imports.files)})
-        target = _serve(supervisor, fork, imports, text)
+        target = _serve(supervisor, fork, imports, text, given)
     if target is None:
         return 0
     imports.repeat_output()
@@ -60,15 +62,14 @@ def main(arguments: list[str]) -> int:
     return run.main([target])
 
 
-def _serve(supervisor: socket.socket, fork: ParentFork, imports: Imports, text: ProcessText) -> str | None:
+def _serve(
+    supervisor: socket.socket, fork: ParentFork, imports: Imports, text: ProcessText, given: dict[str, str]
+) -> str | None:
     """Answer requests; returns the target in each fork, and None in this process when it is over."""
     while True:
-        data, descriptors, _, _ = socket.recv_fds(supervisor, LONGEST_REQUEST, MOST_DESCRIPTORS)
-        while data and not data.endswith(b"\n"):
-            data += supervisor.recv(LONGEST_REQUEST)
-        if not data:
+        request, descriptors = _received(supervisor)
+        if request is None:
             return None
-        request = json.loads(data)
         changed = imports.changed_file()
         if changed is not None:
             _close(descriptors)
@@ -82,14 +83,55 @@ def _serve(supervisor: socket.socket, fork: ParentFork, imports: Imports, text: 
             continue
         if pid == 0:
             supervisor.close()
-            return _become(request, descriptors, text)
+            os.setsid()
+            if "standby" not in request:
+                return _become(request, descriptors, text)
+            return _stand_by(descriptors[0], imports, text, given)
         _close(descriptors)
         _answer(supervisor, {"pid": pid})
 
 
+def _received(connection: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
+    """The next request, with its descriptors; None at the end."""
+    data, descriptors, _, _ = socket.recv_fds(connection, LONGEST_REQUEST, MOST_DESCRIPTORS)
+    while data and not data.endswith(b"\n"):
+        data += connection.recv(LONGEST_REQUEST)
+    return (json.loads(data) if data else None), descriptors
+
+
+def _stand_by(gate: int, imports: Imports, text: ProcessText, given: dict[str, str]) -> str:
+    """Wait until this process is to run a worker; the target.
+
+    A worker whose code has changed since is executed in this process: it must not run the old code.
+    """
+    text.set_command(sys.executable, "-m", "rekindle.worker.warm", "standby")
+    die_with_parent(signal.SIGKILL)
+    with socket.socket(fileno=gate) as connection:
+        request, descriptors = _received(connection)
+    if request is None:
+        os._exit(0)
+    target = _become(request, descriptors, text)
+    if imports.changed_file() is not None:
+        _execute(target, request, given)
+    return target
+
+
+def _execute(target: str, request: dict[str, object], given: dict[str, str]) -> NoReturn:
+    variables = request["variables"]
+    assert isinstance(variables, dict)
+    names = request["descriptors"]
+    assert isinstance(names, list)
+    for name in names:
+        if name in variables:
+            os.set_inheritable(int(variables[name]), True)
+    environment = {name: value for name, value in given.items() if name != "REKINDLE_WARM"}
+    os.execve(
+        sys.executable, [sys.executable, "-m", "rekindle.worker.run", target], {**environment, **variables}
+    )
+
+
 def _become(request: dict[str, object], descriptors: list[int], text: ProcessText) -> str:
-    """Make a fork what an executed worker is: its session, descriptors, environment and limits."""
-    os.setsid()
+    """Make a fork what an executed worker is: its descriptors, environment and limits."""
     stdout, stderr, *handed = descriptors
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)

@@ -42,10 +42,17 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
             if problem is not None and not by_folder:
                 yield Problem("run", problem)
-        case PythonCall(target=target):
-            missing_name = _missing_module(target.partition(":")[0], import_path(spec))
-            if missing_name is not None:
-                yield Problem("run", f'there is no module "{missing_name}" on its import path')
+        case PythonCall(target=target) as call:
+            yield from _modules_missing("run", [target.partition(":")[0]], spec)
+            if isinstance(call.warm, tuple):
+                yield from _modules_missing("warm", call.warm, spec)
+
+
+def _modules_missing(field: str, modules: Sequence[str], spec: WorkerSpec) -> Iterator[Problem]:
+    for module in modules:
+        name = _missing_module(module, import_path(spec))
+        if name is not None:
+            yield Problem(field, f'there is no module "{name}" on its import path')
 
 
 def _folder_problem(path: str) -> str | None:

@@ -157,7 +157,8 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
 def _run(spec: WorkerSpec) -> dict[str, Any]:
     if not isinstance(spec.run, Command):
         warm = list(spec.run.warm) if isinstance(spec.run.warm, tuple) else spec.run.warm
-        return {"python": spec.run.target} | ({"warm": warm} if warm else {})
+        standby = {"standby": spec.run.standby} if spec.run.standby else {}
+        return {"python": spec.run.target} | ({"warm": warm} if warm else {}) | standby
     return {
         "command": masked("", spec.run.argv),
         "reports_health": spec.run.reports_health,

@@ -10,13 +10,15 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from ...channel import DescriptorSentError, channel_pair
+from ...strays import waited_for, waited_for_lock
 from ..posix_spawn import Program, start_process
+from .standby import Standby
 
 ANSWER_S = 2.0
 """How long a fork may take before the warm process is given up."""
@@ -25,6 +27,24 @@ LONGEST_ANSWER = 64 * 1024
 
 WARM = "REKINDLE_WARM"
 """The variable with the number of the socket."""
+
+
+STAND_BY = b'{"standby": true}\n'
+
+
+def worker_request(
+    target: str, variables: Mapping[str, str], handed: Iterable[str], limit: int | None
+) -> bytes:
+    """What a warm process, or a standby, needs to know to run a worker.
+
+    Args:
+        target: the function that the worker runs.
+        variables: those of this worker only.
+        handed: the variables that hold the numbers of the descriptors behind stdout and stderr.
+        limit: the mark of its start.
+    """
+    request = {"target": target, "variables": variables, "descriptors": list(handed), "limit": limit}
+    return msgspec.json.encode(request) + b"\n"
 
 
 class WarmStartError(Exception):
@@ -75,32 +95,20 @@ class WarmProcess:
         elif answer.ready is not None:
             self.is_ready = True
 
-    def fork(
-        self,
-        target: str,
-        variables: Mapping[str, str],
-        output: Sequence[int],
-        handed: Mapping[str, int],
-        limit: int | None,
-    ) -> int:
+    def fork(self, request: bytes, descriptors: Sequence[int]) -> int:
         """Fork a worker; its pid.
 
         Args:
-            target: the function that the worker runs.
-            variables: those of this worker only.
-            output: its stdout and stderr.
-            handed: further descriptors, by the variables that hold their numbers.
-            limit: the mark of its start.
+            request: of `worker_request`.
+            descriptors: in the order that the request names.
 
         Raises:
             OSError: the machine has no room for another process.
             WarmStartError: this process cannot fork a worker any longer.
         """
-        request = {"target": target, "variables": variables, "descriptors": list(handed), "limit": limit}
         try:
-            line = msgspec.json.encode(request) + b"\n"
             try:
-                self.channel.hand_over(line, [*output, *handed.values()])
+                self.channel.hand_over(request, list(descriptors))
             except OSError as error:
                 raise WarmStartError(f"it does not accept a request: {error}") from None
             answer = self._answer(ANSWER_S)
@@ -116,6 +124,24 @@ class WarmProcess:
             raise
         self.forks += 1
         return pid
+
+    def stand_by(self) -> Standby:
+        """Fork a standby.
+
+        Raises:
+            OSError: the machine has no room for another process.
+            WarmStartError: this process cannot fork any longer.
+        """
+        gate, peer = channel_pair()
+        try:
+            with peer, waited_for_lock:
+                pid = self.fork(STAND_BY, [peer.fileno()])
+                standby = Standby(pid, gate)
+                waited_for.add(pid)
+        except BaseException:
+            gate.close()
+            raise
+        return standby
 
     def end(self) -> None:
         """End it; its forks live on."""

@@ -22,7 +22,9 @@ from ...strays import waited_for, waited_for_lock
 from ...watch.epoll_loop import EpollLoop
 from ...watch.reaper import reap
 from ..posix_spawn import Program
-from .warm_process import WarmProcess, WarmStartError
+from .standby import Standby
+from .standbys import Standbys
+from .warm_process import WarmProcess, WarmStartError, worker_request
 
 WAIT_S = 5.0
 """How long a start waits for the import of its application."""
@@ -41,10 +43,14 @@ Key = tuple[object, ...]
 class _Place(msgspec.Struct, eq=False):
     """The warm process of one application, or the reason why there is none."""
 
+    standbys: Standbys
+    modules: tuple[str, ...]
+    program: Program
     process: WarmProcess | None = None
     successor: WarmProcess | None = None
     waiting: list[Call] = []
-    users: set[str] = set()
+    users: dict[str, int] = {}
+    """Its workers, with the number of standbys that each asks for."""
     problem: str = ""
     rests_until_s: float = 0.0
 
@@ -66,14 +72,15 @@ class WarmProcesses:
         """How many there are. Written on the loop."""
         self._places: dict[Key, _Place] = {}
         self._keys: dict[str, Key] = {}
+        self._was_standby: dict[str, bool] = {}
+        """Whether the latest start of a worker used a standby."""
 
     def wait(self, spec: WorkerSpec, program: Program, resume: Call) -> bool:
         """Whether a start has to wait; `resume` is called when it need not, or has waited long enough."""
         assert isinstance(spec.run, PythonCall)
         place = self._place(spec, program)
-        if place.process is None and time.monotonic() >= place.rests_until_s:
-            place.process = self._start(place, spec.run.warm_modules, program)
-        if place.process is None or place.process.is_ready or place.process.problem is not None:
+        self._begin(place)
+        if place.standbys or place.process is None or place.process.is_ready or place.process.problem:
             return False
         once = [resume]
 
@@ -101,23 +108,32 @@ class WarmProcesses:
         """
         assert isinstance(spec.run, PythonCall)
         place = self._place(spec, program)
+        own = {name: program.environment[name] for name in OWN if name in program.environment}
+        request = worker_request(spec.run.target, {**own, **extra}, handed, limit)
+        descriptors = (*output, *handed.values())
+        pid = place.standbys.take(request, descriptors)
+        self._was_standby[spec.id] = pid is not None
+        if pid is not None:
+            return pid
         process = place.process
         if process is None or not process.is_ready:
             place.problem = place.problem or f"its import takes longer than {WAIT_S:g} s"
             return None
-        own = {name: program.environment[name] for name in OWN if name in program.environment}
         try:
-            pid = process.fork(spec.run.target, {**own, **extra}, output, handed, limit)
+            pid = process.fork(request, descriptors)
         except WarmStartError as error:
             logger.info("warm start: {} is executed instead: {}", spec.id, str(error))
             place.problem = str(error)
             self._drop(place)
             return None
-        self._renew(place, spec.run.warm_modules, program)
+        self._renew(place)
+        place.standbys.refill_later()
         return pid
 
     def note(self, component_id: str) -> str:
         """How the latest start of a worker was made, in words."""
+        if self._was_standby.get(component_id):
+            return "was a standby of its warm process"
         place = self._places.get(self._keys.get(component_id, ()))
         if place is None or not place.problem:
             return "forked from its warm process"
@@ -125,11 +141,13 @@ class WarmProcesses:
 
     def forget(self, component_id: str) -> None:
         """The worker is gone, or is no longer warm; the last one takes the warm process with it."""
+        self._was_standby.pop(component_id, None)
         key = self._keys.pop(component_id, None)
         place = self._places.get(key) if key is not None else None
         if place is None:
             return
-        place.users.discard(component_id)
+        place.users.pop(component_id, None)
+        place.standbys.wanted = max(place.users.values(), default=0)
         if not place.users:
             self._drop(place)
             del self._places[key]  # type: ignore[arg-type]
@@ -137,6 +155,7 @@ class WarmProcesses:
     def close(self) -> None:
         """End all warm processes."""
         for place in self._places.values():
+            place.standbys.wanted = 0
             self._drop(place)
 
     # ── one place ────────────────────────────────────────────────────────────────────────
@@ -150,11 +169,49 @@ class WarmProcesses:
         if self._keys.get(spec.id) != key:
             self.forget(spec.id)
             self._keys[spec.id] = key
-        place = self._places.setdefault(key, _Place())
-        place.users.add(spec.id)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._new_place(spec.run.warm_modules, program)
+        place.users[spec.id] = spec.run.standby
+        place.standbys.wanted = max(place.users.values())
         return place
 
-    def _start(self, place: _Place, modules: tuple[str, ...], program: Program) -> WarmProcess | None:
+    def _new_place(self, modules: tuple[str, ...], program: Program) -> _Place:
+        made: list[_Place] = []
+        standbys = Standbys(self._loop, self._post, lambda: self._stand_by(made[0]), self._count)
+        made.append(_Place(standbys, modules, program))
+        return made[0]
+
+    def _count(self, change: int) -> None:
+        """A process begins or ends to belong to no worker. Runs on the loop."""
+        self.running += change
+        if change < 0:
+            self._on_end()
+
+    def _begin(self, place: _Place) -> None:
+        """Start its warm process, unless one that could not be used was started lately."""
+        if place.process is None and time.monotonic() >= place.rests_until_s:
+            place.process = self._start(place)
+
+    def _stand_by(self, place: _Place) -> Standby | None:
+        self._begin(place)
+        if place.process is None or not place.process.is_ready:
+            return None
+        try:
+            standby = place.process.stand_by()
+        except WarmStartError as error:
+            logger.info("warm start: the warm process of {} is replaced: {}", sorted(place.users), str(error))
+            self._drop(place)
+            self._begin(place)
+            return None
+        except OSError:
+            place.standbys.refill_later()  # the machine has no room now
+            return None
+        self._renew(place)
+        return standby
+
+    def _start(self, place: _Place) -> WarmProcess | None:
+        modules, program = place.modules, place.program
         environment = {name: value for name, value in program.environment.items() if name not in OWN}
         environment |= {"REKINDLE_WORKER": "-" * 64, "REKINDLE_GENERATION": "-" * 20}
         argv = [program.argv[0], "-m", "rekindle.worker.warm", *modules, " " * 200]
@@ -173,7 +230,7 @@ class WarmProcesses:
     def _watch(self, place: _Place, process: WarmProcess) -> None:
         """Watch a new one. Runs on the loop, as the two handlers do."""
         channel = process.channel.fileno()
-        self.running += 1
+        self._count(1)
 
         def answered() -> None:
             self._loop.unwatch(channel)
@@ -185,8 +242,7 @@ class WarmProcesses:
             reap(process.pidfd)
             waited_for.discard(process.pid)
             self._post(partial(self._ended, place, process))
-            self.running -= 1
-            self._on_end()
+            self._count(-1)
 
         self._loop.watch(channel, answered)
         self._loop.watch(process.pidfd, ended)
@@ -222,19 +278,21 @@ class WarmProcesses:
     def _resume(self, place: _Place) -> None:
         if place.process is not None and place.process.is_ready:
             place.problem = ""
+            place.standbys.refill_later()
         waiting, place.waiting = place.waiting, []
         for call in waiting:
             call()
 
-    def _renew(self, place: _Place, modules: tuple[str, ...], program: Program) -> None:
+    def _renew(self, place: _Place) -> None:
         """Replace a process that has forked often, or is old, by a fresh one."""
         process = place.process
         assert process is not None
         is_old = time.monotonic() - process.began_s > MOST_AGE_S
         if place.successor is None and (process.forks >= MOST_FORKS or is_old):
-            place.successor = self._start(place, modules, program)
+            place.successor = self._start(place)
 
     def _drop(self, place: _Place) -> None:
+        place.standbys.end()
         for process in (place.process, place.successor):
             _dismiss(process)
         place.process = place.successor = None

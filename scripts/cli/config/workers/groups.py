@@ -28,6 +28,7 @@ from ..tables.schedules import schedule_of
 from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
 
+_ONLY_FUNCTIONS = ("warm", "standby")
 _ONLY_COMMANDS = ("reports_health", "pdeathsig", "stacks")
 
 
@@ -80,6 +81,10 @@ def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
         reason = "has no effect: a command without reports_health cannot be told to idle and runs on"
         yield layers.finding(("pause_mode",), reason, "idle")
     yield from _literal_words(group, layers)
+    run = group.template.run
+    if isinstance(run, PythonCall) and run.standby > max(1, group.count):
+        reason = f"is more than can be used at once: count is {group.count}"
+        yield layers.finding(("standby",), reason, run.standby)
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
             ("min_healthy",), "equals count: a rolling restart could never begin", group.count
@@ -128,9 +133,10 @@ def _run_findings(layers: Layers) -> Iterator[Finding]:
     for key in _ONLY_COMMANDS:
         if "python" in layers.written and key in layers.written:
             yield Finding((*here, key), "is for commands only", layers.worker.get(key, NOTHING))
-    if "command" in layers.written and "warm" in layers.worker:
-        reason = "is for python functions only: a command is executed"
-        yield Finding((*here, "warm"), reason, layers.worker["warm"])
+    for key in _ONLY_FUNCTIONS:
+        if "command" in layers.written and key in layers.worker:
+            reason = "is for python functions only: a command is executed"
+            yield Finding((*here, key), reason, layers.worker[key])
 
 
 def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | None:
