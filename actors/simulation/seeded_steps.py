@@ -55,8 +55,8 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
         at = round(chance.uniform(each.from_s, until), 3)
         worker = chance.choice(workers)
         word = chance.choice(each.words)
-        if word == "enqueue":
-            yield Planned(_jobs(scenario.queues or ("jobs",), chance), at)
+        if word in ("enqueue", "pause_queue", "resume_queue"):
+            yield Planned(_of_queue(word, scenario.queues or ("jobs",), chance), at)
         else:
             yield from _moves(word, worker, at, chance)
 
@@ -81,6 +81,18 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
             yield Planned(moves.KillSupervisor(some / 10), at, None, during, worker if during else None)
         case _:
             yield Planned(_move(word, worker, some, chance), at)
+
+
+def _of_queue(word: str, queues: tuple[str, ...], chance: random.Random) -> Move:
+    match word:
+        case "pause_queue":
+            return moves.PauseQueue(
+                chance.choice(queues), chance.choice((None, round(chance.uniform(1, 30), 3)))
+            )
+        case "resume_queue":
+            return moves.ResumeQueue(chance.choice(queues))
+        case _:
+            return _jobs(queues, chance)
 
 
 def _jobs(queues: tuple[str, ...], chance: random.Random) -> moves.Enqueue:

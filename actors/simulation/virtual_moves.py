@@ -43,9 +43,9 @@ class VirtualMoves:
                 self._life.have_it_raise(actor.class_name, times)
             case moves.KillSupervisor(back_after_s=back_after_s):
                 self._run.kill_supervisor(back_after_s)
-            case moves.Enqueue():
+            case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
                 if self._run.queues is not None:
-                    self._run.queues.enqueue(move)
+                    self._run.queues.perform(move)
             case moves.LateFrame(worker=worker, generations=generations):
                 generation = self._life.generation(worker) - max(1, generations)
                 self._run.note(Heard(self._run.clock.now, worker, generation, "healthy"))

@@ -12,6 +12,7 @@ from tests.processes.supervisors import IMPORT_PATH
 
 from rekindle.actors.simulation import MOVES, Scenario, dies_after, lines
 from rekindle.actors.simulation.scenarios.history import Decided
+from rekindle.actors.simulation.scenarios.scenario import NAMED_WORDS
 
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "60"))
 SHARES = 6
@@ -27,7 +28,7 @@ def test_no_rule_is_broken_by_random_moves_on_workers_of_every_kind(share: int) 
 def test_chance_makes_every_move_that_there_is() -> None:
     made = {step.move.__class__ for seed in range(20) for step in play(all_kinds_of_workers(), seed).steps}
     # A thaw follows a freeze by itself, and jobs are for workers with a queue (`jobs_at_random`).
-    assert {each for word, each in MOVES.items() if word not in ("thaw", "enqueue", "probe_fails")} <= made
+    assert {each for word, each in MOVES.items() if word not in ("thaw", *NAMED_WORDS)} <= made
 
 
 PRINT_A_HISTORY = """

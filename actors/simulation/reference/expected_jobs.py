@@ -1,6 +1,7 @@
-"""Pure: jobs, recomputed from claims, answers, deaths and releases.
+"""Pure: jobs, recomputed from claims, checkpoints, answers, deaths and releases.
 
-A job is executed by one process at a time, and its result is taken from the claim in force only. The end of
+A job is executed by one process at a time, and its checkpoints and its result are taken from the claim in
+force only; the next execution continues from the last checkpoint. No job of a paused queue begins. The end of
 a process releases its claims; that counts against a job once for each recorded death in which it had begun,
 and a job that has used up its retries is toxic. Nothing else changes a job, and none is lost.
 """
@@ -13,7 +14,17 @@ from typing import Any, ClassVar
 
 from ...spec.policies.retention_policy import Retention
 from ..scenarios.history import Announced, Concluded, Decided, Ended, Stored, SupervisorStarted
-from ..scenarios.job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from ..scenarios.job_entries import (
+    JobAdded,
+    JobAnswered,
+    JobBegun,
+    JobClaimed,
+    JobKept,
+    JobReleased,
+    JobSaved,
+    QueuePaused,
+    QueueResumed,
+)
 from ..scenarios.known_state import Facts
 from .promise import SETTLED_S, Deadlines, Promise
 
@@ -43,6 +54,8 @@ class _Job:
     has_ended: bool = True
     """The last execution is over: it answered, or its process ended."""
     is_alone: bool = False
+    checkpoint: str | None = None
+    """The last that was accepted, until the job is done."""
     blamed_for: set[Incarnation] = field(default_factory=set)
 
     @property
@@ -63,6 +76,8 @@ class Jobs(Promise):
         """The cause of each death as it was decided last; a decision may be lost with its supervisor."""
         self._recorded: set[Incarnation] = set()
         """The deaths in the store."""
+        self._pauses: dict[str, int | None] = {}
+        """Until when each paused queue is paused, by the wall clock; None: without end."""
         self._seen: dict[int, float] = {}
         """When each job was last read from the store."""
 
@@ -78,6 +93,9 @@ class Jobs(Promise):
             JobAdded: self._added,
             JobClaimed: self._claimed,
             JobBegun: self._begun,
+            JobSaved: self._saved,
+            QueuePaused: self._paused,
+            QueueResumed: self._resumed,
             JobAnswered: self._answered,
             JobReleased: self._released,
             Announced: self._announced,
@@ -104,6 +122,10 @@ class Jobs(Promise):
             yield f"job {job.number} is claimed by {who} before its execution by {former} has ended"
         if entry.attempt != job.attempts + 1:
             yield f"job {job.number} is claimed for attempt {entry.attempt}, not {job.attempts + 1}"
+        if entry.checkpoint != job.checkpoint:
+            yield f"{who} continues job {job.number} from {entry.checkpoint}, not from {job.checkpoint}"
+        if self._is_paused(job.queue, entry.wall_ms):
+            yield f"job {job.number} is claimed by {who} although its queue {job.queue} is paused"
         yield from self._order(job, entry, who)
         yield from self._company(job, entry, who)
         isolate = self._policy(entry.worker).isolates
@@ -133,6 +155,26 @@ class Jobs(Promise):
     def _begun(self, entry: JobBegun) -> None:
         self._jobs[entry.job].has_begun = True
 
+    def _paused(self, entry: QueuePaused) -> None:
+        self._pauses[entry.queue] = entry.until_ms
+
+    def _resumed(self, entry: QueueResumed) -> None:
+        self._pauses.pop(entry.queue, None)
+
+    def _is_paused(self, queue: str, wall_ms: int) -> bool:
+        until_ms = self._pauses.get(queue, 0)
+        return until_ms is None or wall_ms < until_ms
+
+    def _saved(self, entry: JobSaved) -> Iterator[str]:
+        job, whose = self._jobs[entry.job], (entry.worker, entry.generation)
+        name = f"the checkpoint of {entry.worker} #{entry.generation} for job {job.number}"
+        is_in_force = job.state == "running" and (job.holder, job.attempts) == (whose, entry.attempt)
+        if entry.accepted != is_in_force:
+            word, force = ("accepted", "not in force") if entry.accepted else ("refused", "in force")
+            yield f"{name} is {word} although its claim is {force}"
+        if entry.accepted:
+            job.checkpoint = entry.checkpoint
+
     def _answered(self, entry: JobAnswered) -> Iterator[str]:
         job = self._jobs[entry.job]
         whose = (entry.worker, entry.generation)
@@ -150,7 +192,7 @@ class Jobs(Promise):
         if not entry.accepted:
             return
         if entry.state == "done":
-            job.crashes = 0
+            job.crashes, job.checkpoint = 0, None
         else:
             job.errors += 1
             yield from self._after_error(job, entry)
@@ -242,6 +284,8 @@ class Jobs(Promise):
         if (entry.state, entry.attempts, entry.crash_count) != (job.state, job.attempts, job.crashes):
             has = f"{entry.state} after {entry.attempts} attempts and {entry.crash_count} crashes"
             yield f"job {job.number} is {has}, not {job.state} after {job.attempts} and {job.crashes}"
+        if entry.checkpoint != job.checkpoint:
+            yield f"job {job.number} has the checkpoint {entry.checkpoint}, not {job.checkpoint}"
 
     def _may_be_old(self, job: _Job) -> bool:
         """Whether the clock was set so far that the job may be one of long ago, which is deleted."""

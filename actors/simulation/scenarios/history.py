@@ -14,7 +14,17 @@ from typing import TypeVar
 import msgspec
 
 from .history_entry import HistoryEntry
-from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from .job_entries import (
+    JobAdded,
+    JobAnswered,
+    JobBegun,
+    JobClaimed,
+    JobKept,
+    JobReleased,
+    JobSaved,
+    QueuePaused,
+    QueueResumed,
+)
 from .run_entries import RunRecorded
 
 
@@ -284,6 +294,9 @@ AnyEntry = (
     | JobAnswered
     | JobReleased
     | JobKept
+    | JobSaved
+    | QueuePaused
+    | QueueResumed
     | RunRecorded
     | TimerSet
     | TimerDropped

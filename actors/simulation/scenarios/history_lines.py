@@ -34,7 +34,17 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept, JobReleased
+from .job_entries import (
+    JobAdded,
+    JobAnswered,
+    JobBegun,
+    JobClaimed,
+    JobKept,
+    JobReleased,
+    JobSaved,
+    QueuePaused,
+    QueueResumed,
+)
 from .run_entries import RunRecorded
 
 
@@ -87,7 +97,11 @@ def _what(entry: AnyEntry) -> str:
             return f"the database is {state}"
         case Concluded(left=left):
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
-        case JobAdded() | JobClaimed() | JobBegun() | JobAnswered() | JobReleased() | JobKept():
+        case QueuePaused(queue=queue):
+            return f"the queue {queue} is paused"
+        case QueueResumed(queue=queue):
+            return f"the queue {queue} is resumed"
+        case JobAdded() | JobClaimed() | JobBegun() | JobSaved() | JobAnswered() | JobReleased() | JobKept():
             return _of_job(entry)
         case RunRecorded(number=number, state=state, reason=reason, times=times):
             many = "" if times == 1 else f", {times} due times"
@@ -96,7 +110,7 @@ def _what(entry: AnyEntry) -> str:
             return _detail(entry)
 
 
-def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobAnswered | JobReleased | JobKept) -> str:
+def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobSaved | JobAnswered | JobReleased | JobKept) -> str:
     match entry:
         case JobAdded(job=job, queue=queue):
             return f"job {job} is put into {queue}"
@@ -104,6 +118,9 @@ def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobAnswered | JobReleased 
             return f"#{generation} claims job {job}, attempt {attempt}"
         case JobBegun(generation=generation, job=job, attempt=attempt):
             return f"#{generation} begins job {job}, attempt {attempt}"
+        case JobSaved(generation=generation, job=job, checkpoint=checkpoint, accepted=accepted):
+            word = "accepted" if accepted else "refused"
+            return f"the checkpoint {checkpoint} of #{generation} for job {job} is {word}"
         case JobAnswered(generation=generation, job=job, attempt=attempt, state=state, accepted=accepted):
             word = "accepted" if accepted else "refused"
             return f"#{generation} says that job {job} is {state}, attempt {attempt}: {word}"

@@ -22,6 +22,8 @@ class JobClaimed(HistoryEntry, frozen=True, gc=False):
     job: int
     attempt: int
     wall_ms: int
+    checkpoint: str | None = None
+    """What the execution continues from."""
 
 
 class JobBegun(HistoryEntry, frozen=True, gc=False):
@@ -31,6 +33,17 @@ class JobBegun(HistoryEntry, frozen=True, gc=False):
     generation: int
     job: int
     attempt: int
+
+
+class JobSaved(HistoryEntry, frozen=True, gc=False):
+    """A checkpoint of an execution reached the store, which accepted or refused it."""
+
+    worker: str
+    generation: int
+    job: int
+    attempt: int
+    checkpoint: str
+    accepted: bool
 
 
 class JobAnswered(HistoryEntry, frozen=True, gc=False):
@@ -64,3 +77,17 @@ class JobKept(HistoryEntry, frozen=True, gc=False):
     state: str
     attempts: int
     crash_count: int
+    checkpoint: str | None = None
+
+
+class QueuePaused(HistoryEntry, frozen=True, gc=False):
+    """A queue was paused, without end or until that time of the wall clock."""
+
+    queue: str
+    until_ms: int | None = None
+
+
+class QueueResumed(HistoryEntry, frozen=True, gc=False):
+    """The pause of a queue was ended."""
+
+    queue: str

@@ -75,7 +75,7 @@ class JobFate(StrEnum):
     HANGS = "hangs"
     """The worker sends nothing more and ignores requests."""
     ANSWERS_LATE = "answers_late"
-    """The worker dies, and the result arrives afterwards: it was on its way to the database."""
+    """The worker dies; a checkpoint and the result arrive afterwards: they were on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,21 @@ class Enqueue:
     """When they are due."""
 
 
+@dataclass(frozen=True, slots=True)
+class PauseQueue:
+    """Have no job of a queue started; only in virtual time."""
+
+    queue: str
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeQueue:
+    """End the pause of a queue."""
+
+    queue: str
+
+
 Move = (
     Kill
     | Freeze
@@ -271,6 +286,8 @@ Move = (
     | Reset
     | KillSupervisor
     | Enqueue
+    | PauseQueue
+    | ResumeQueue
 )
 
 Touch = Kill | Freeze | Thaw | SlowHeartbeats | LoseHeartbeats | Garbage | ProbeFails
@@ -298,6 +315,8 @@ MOVES: dict[str, type[Move]] = {
     "reset": Reset,
     "kill_supervisor": KillSupervisor,
     "enqueue": Enqueue,
+    "pause_queue": PauseQueue,
+    "resume_queue": ResumeQueue,
 }
 """Every move by its word."""
 

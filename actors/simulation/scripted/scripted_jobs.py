@@ -17,9 +17,19 @@ from rekindle.worker.jobs.job_settings import Settings, retry_delay
 
 from ...deaths.death import Exit
 from ...facts.jobs import JobView, NewJob
+from ...facts.queues import QueuePause
 from ..scenarios.history import AnyEntry
-from ..scenarios.job_entries import JobAdded, JobAnswered, JobBegun, JobClaimed, JobKept
-from ..scenarios.moves import Enqueue, JobFate
+from ..scenarios.job_entries import (
+    JobAdded,
+    JobAnswered,
+    JobBegun,
+    JobClaimed,
+    JobKept,
+    JobSaved,
+    QueuePaused,
+    QueueResumed,
+)
+from ..scenarios.moves import Enqueue, JobFate, PauseQueue, ResumeQueue
 from ..simulation_runtime import VirtualClock
 
 if TYPE_CHECKING:
@@ -43,6 +53,8 @@ class QueuesInReach(Protocol):
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]: ...
     def claims(self, claimant: Claimant) -> Claims: ...
     def find(self, *, limit: int) -> tuple[JobView, ...]: ...
+    def pause(self, queue: str, *, for_s: float | None = None) -> QueuePause: ...
+    def resume(self, queue: str) -> bool: ...
 
 
 class ScriptedQueues:
@@ -69,6 +81,16 @@ class ScriptedQueues:
         """The faults have ended: every execution that begins now finishes."""
         self._idle: dict[JobServer, None] = {}
 
+    def perform(self, move: Enqueue | PauseQueue | ResumeQueue) -> None:
+        """Make a move on a queue."""
+        match move:
+            case Enqueue():
+                self.enqueue(move)
+            case PauseQueue(queue=queue, for_s=for_s):
+                self.pause(queue, for_s)
+            case ResumeQueue(queue=queue):
+                self.resume(queue)
+
     def enqueue(self, move: Enqueue) -> None:
         """Put the jobs of a move into their queue."""
         due = self.clock.wall_ms() + round(move.in_s * 1000)
@@ -76,6 +98,17 @@ class ScriptedQueues:
         new = NewJob(payload=payload, priority=move.priority, not_before_wall_ms=due)
         for job in self.jobs.add(move.queue, [new] * move.jobs):
             self.note(JobAdded(self.clock.now, job, move.queue, move.priority, due))
+        self.wake()
+
+    def pause(self, queue: str, for_s: float | None) -> None:
+        """Have no job of the queue started, for a time."""
+        paused = self.jobs.pause(queue, for_s=for_s)
+        self.note(QueuePaused(self.clock.now, queue, paused.until_wall_ms))
+
+    def resume(self, queue: str) -> None:
+        """End the pause of the queue."""
+        self.jobs.resume(queue)
+        self.note(QueueResumed(self.clock.now, queue))
         self.wake()
 
     def wake(self) -> None:
@@ -99,7 +132,8 @@ class ScriptedQueues:
     def count(self) -> None:
         """Record what the store has."""
         for job in sorted(self.jobs.find(limit=1_000_000), key=lambda each: each.id):
-            self.note(JobKept(self.clock.now, job.id, job.state, job.attempts, job.crash_count))
+            counts = job.attempts, job.crash_count
+            self.note(JobKept(self.clock.now, job.id, job.state, *counts, job.checkpoint))
 
 
 class JobServer:
@@ -175,9 +209,8 @@ class JobServer:
     def _take(self, claim: Claim) -> None:
         queues, who = self._queues, self._claimant
         self._busy += 1
-        queues.note(
-            JobClaimed(queues.clock.now, who.worker, who.generation, *claim.execution, queues.clock.wall_ms())
-        )
+        now, wall_ms = queues.clock.now, queues.clock.wall_ms()
+        queues.note(JobClaimed(now, who.worker, who.generation, *claim.execution, wall_ms, claim.checkpoint))
         told = json.loads(claim.payload)
         is_bad = claim.attempt <= told["times"] and not queues.is_calm
         does = JobFate(told["does"]) if is_bad else JobFate.FINISHES
@@ -192,7 +225,18 @@ class JobServer:
         now, who = self._queues.clock.now, self._claimant
         self._queues.note(JobBegun(now, who.worker, who.generation, *claim.execution))
         self.begun[claim.id] = claim.attempt
+        self.process.later(takes_s / 2, lambda: self._save(claim, "half"))
         self.process.later(takes_s, lambda: self._conclude(claim, does))
+
+    def _save(self, claim: Claim, word: str) -> None:
+        """Store how far the execution came; a database that is away is not waited for."""
+        queues, who = self._queues, self._claimant
+        if self.process.hung or queues.is_away:
+            return
+        text = json.dumps(f"{word} of attempt {claim.attempt}")
+        accepted = self._claims.save(claim, text)
+        whose = queues.clock.now, who.worker, who.generation
+        queues.note(JobSaved(*whose, *claim.execution, text, accepted))
 
     def _conclude(self, claim: Claim, does: JobFate) -> None:
         if self.process.hung:
@@ -208,7 +252,7 @@ class JobServer:
                 self.process.hang()
             case JobFate.ANSWERS_LATE:
                 self._die()
-                self._later(lambda: self._answer(finished(claim, None)))
+                self._later(lambda: self._arrive(claim))
             case _:
                 self._die()
 
@@ -219,9 +263,11 @@ class JobServer:
         """What was sent before the process ended arrives."""
         self._queues.at(self._queues.clock.now + LATE_S, what)
 
-    def _answer(self, ending: Ending) -> None:
+    def _arrive(self, claim: Claim) -> None:
         if self._queues.is_away:
-            self._later(lambda: self._answer(ending))
-        else:
-            accepted = self._claims.exchange(ending, None).accepted
-            self._queues.answered(self._claimant, ending, accepted is True)
+            self._later(lambda: self._arrive(claim))
+            return
+        self._save(claim, "late part")
+        ending = finished(claim, None)
+        accepted = self._claims.exchange(ending, None).accepted
+        self._queues.answered(self._claimant, ending, accepted is True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from rekindle.actors.supervision.after_death.aftermath import claims_after_death
 from rekindle.actors.system import assembly
 from rekindle.persistence import MemoryStore
 from rekindle.persistence.jobs import memory_jobs
+from rekindle.persistence.jobs.memory_claims import MemoryClaims
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
+from rekindle.persistence.jobs.memory_queues import MemoryQueues
 from rekindle.worker.jobs.claims import ClaimRequest
 from rekindle.worker.jobs.held_jobs import HeldJobs
 from rekindle.worker.jobs.job_settings import retry_delay
@@ -40,6 +43,48 @@ def accepts_results_for_another_attempt(patch: pytest.MonkeyPatch) -> None:
         return right(self, job_id, self.get(job_id).attempts, **changes)
 
     patch.setattr(MemoryJobs, "end", end)
+
+
+def accepts_checkpoints_of_released_claims(patch: pytest.MonkeyPatch) -> None:
+    """A process that was given up writes over what the next one has stored."""
+    patch.setattr(MemoryClaims, "save", lambda self, claim, checkpoint: self._jobs.save(claim.id, checkpoint))
+
+
+def begins_without_the_checkpoint(patch: pytest.MonkeyPatch) -> None:
+    """Every execution begins from the start."""
+    right = MemoryClaims._claim_on
+    patch.setattr(
+        MemoryClaims,
+        "_claim_on",
+        lambda self, job: dataclasses.replace(right(self, job), checkpoint=None),
+    )
+
+
+def forgets_the_checkpoint_of_a_crash(patch: pytest.MonkeyPatch) -> None:
+    """The release of a claim clears what its process had stored."""
+    right = MemoryJobs._settle
+
+    def settle(self: MemoryJobs, job: JobView, end: ClaimsReleased) -> Any:
+        settled = right(self, job, end)
+        self._change(job.id, checkpoint=None)
+        return settled
+
+    patch.setattr(MemoryJobs, "_settle", settle)
+
+
+def keeps_the_checkpoint_of_what_is_done(patch: pytest.MonkeyPatch) -> None:
+    """A result does not clear it."""
+    right = MemoryJobs.end
+
+    def end(self: MemoryJobs, job_id: int, attempt: int, **changes: object) -> bool:
+        return right(self, job_id, attempt, **{**changes, "checkpoint": self.get(job_id).checkpoint})
+
+    patch.setattr(MemoryJobs, "end", end)
+
+
+def starts_jobs_of_a_paused_queue(patch: pytest.MonkeyPatch) -> None:
+    """A pause is stored and shown, and nothing more."""
+    patch.setattr(MemoryQueues, "is_paused", lambda _self, _queue, _now: False)
 
 
 def counts_a_crash_twice(patch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,7 @@ class RealRun:
                 self._send(do="pause", worker=whom, for_s=self._real(for_s))
             case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
-            case moves.Enqueue():
+            case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
                 for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):
