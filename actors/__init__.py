@@ -16,6 +16,7 @@ from .errors import (
     RekindleError,
     RequestRefusedError,
     RequestTimeoutError,
+    SocketError,
     SpecError,
     StoreDamagedError,
     StoreError,
@@ -98,6 +99,7 @@ from .messages import (
     WorkReleaseFailed,
 )
 from .processes.spawn.env_file import read_env_file
+from .spec.deployment.socket_spec import SocketSpec
 from .spec.policies.alive_policy import AlivePolicy
 from .spec.policies.breaker_policy import BreakerPolicy
 from .spec.policies.group import Essential, Group, GroupExhausted, Strategy
@@ -207,6 +209,8 @@ __all__ = [
     "SchedulePolicy",
     "ScheduleStatus",
     "Snapshot",
+    "SocketError",
+    "SocketSpec",
     "SpecError",
     "StartWorkers",
     "StateChanged",

@@ -9,6 +9,7 @@
     ├── UnknownDeathError (LookupError)        no such death is persisted
     ├── RequestRefusedError (RuntimeError)     not possible now, such as while the system is stopping
     │   ├── PausedError                        the worker, or everything, is paused
+    │   ├── SocketError                        a listening socket cannot be opened
     │   └── ConfigurationError                 the settings are invalid; nothing was changed
     ├── RequestTimeoutError (TimeoutError)     the actors did not answer in time
     ├── TaskError (RuntimeError)               a task raised an exception that cannot be rebuilt here
@@ -136,6 +137,16 @@ class PausedError(RequestRefusedError):
         super().__init__(reason)
         self.everything = not paused
         """Whether everything is paused, and not only the worker."""
+
+
+class SocketError(RequestRefusedError):
+    """A listening socket cannot be opened; the message says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        """The name of the socket."""
+        self.reason = reason
+        super().__init__(f"socket {name!r} {reason}")
 
 
 class ConfigurationError(RequestRefusedError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from .fingerprints import Fingerprints
 from .guardian_link import GuardianLink
 from .logs.log_writer import LogWriter
 from .oom_kills import OomKills
+from .sockets.listening_sockets import ListeningSockets
 from .spawn.launcher import Launcher
 from .spawn.pending_starts import PendingStarts
 from .spawn.scarcity import is_scarce
@@ -65,6 +66,7 @@ class RealProcesses:
         database: str | None = None,
         claims: ClaimSource | None = None,
         fingerprints: Fingerprints | None = None,
+        inherited_sockets: Mapping[str, int] | None = None,
     ) -> None:
         self.mark = uuid.uuid4().hex
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
@@ -79,6 +81,7 @@ class RealProcesses:
         self._sampler = UsageSampler()
         self._marks = StartMarks(self.mark) if adopts else None
         self._spawner = Spawner(self.mark, database, self._marks)
+        self.sockets = self._spawner.sockets = ListeningSockets(inherited_sockets)
         self._memory = OomKills()
         with ExitStack() as undo:  # no thread could be started, or no descriptor is left
             undo.callback(self._spawner.close)
@@ -205,6 +208,7 @@ class RealProcesses:
         # A process that writes may hold up the thread that reads: nothing depends on its end.
         self._outputs.join(0.2)
         self.logs.close()
+        self.sockets.close()
         return self._launcher.close(timeout_s) and ended
 
     def _order(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:

@@ -52,10 +52,19 @@ def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
     """Whether the change takes effect only in a new process."""
     if (before.schedule is None) != (after.schedule is None):
         return True
-    return _told_of_jobs(before) != _told_of_jobs(after) or any(
-        getattr(before, name) != getattr(after, name)
-        for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "health")
+    return (
+        _told_of_jobs(before) != _told_of_jobs(after)
+        or any(
+            getattr(before, name) != getattr(after, name)
+            for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "health")
+        )
+        or _listens(before) != _listens(after)
     )
+
+
+def _listens(spec: WorkerSpec) -> list[tuple[str, tuple[str, bool]]]:
+    """The names and places of its sockets: another backlog or mode applies to the open socket."""
+    return [(each.name, each.place) for each in spec.sockets]
 
 
 def _told_of_jobs(spec: WorkerSpec) -> JobPolicy | None:

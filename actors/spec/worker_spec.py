@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ..errors import Problem, SpecError
+from .deployment.socket_spec import MOST_SOCKETS, SocketSpec, set_problem, unknown_names
 from .policies.alive_policy import AlivePolicy
 from .policies.breaker_policy import BreakerPolicy
 from .policies.group import Essential, Membership
@@ -109,6 +110,8 @@ class WorkerSpec:
     )
     schedule: SchedulePolicy | None = None
     """Runs by the clock, if it has any; in a file its keys stand beside the others of the worker."""
+    sockets: tuple[SocketSpec, ...] = ()
+    """The listening sockets that each of its processes gets, as descriptors from 3 on."""
     membership: tuple[Membership, ...] = ()
     """Its places in groups, innermost first; `System` and the file derive them from the groups."""
 
@@ -157,6 +160,8 @@ class WorkerSpec:
             yield Problem("env", "NOTIFY_SOCKET is set by Rekindle, because of ready.notify")
         if "alive" not in wrong and self.alive is not None and self.alive.probe is None:
             yield Problem("alive", "must name what is asked: http, tcp or command")
+        if not {"sockets", "run", "env"} & wrong.keys():
+            yield from _socket_problems(self)
         if "after" not in wrong and self.id in self.after:
             yield Problem("after", "names the worker itself")
 
@@ -230,6 +235,24 @@ RESERVED = frozenset(
     )
 )  # fmt: skip
 """Variables that identify a worker. A supervisor that is a worker itself does not pass its own on."""
+
+
+LISTENING = ("LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
+"""The variables that tell a process of its sockets, as systemd does."""
+
+
+def _socket_problems(spec: WorkerSpec) -> Iterator[Problem]:
+    if len({each.name for each in spec.sockets}) < len(spec.sockets):
+        yield Problem("sockets", "names a socket twice")
+    elif (problem := set_problem(spec.sockets)) is not None:
+        yield Problem("sockets", " ".join(problem))
+    if len(spec.sockets) > MOST_SOCKETS:
+        yield Problem("sockets", f"names more than {MOST_SOCKETS}")
+    if spec.sockets and (names := [name for name in LISTENING if name in spec.env]):
+        yield Problem("env", f"{names[0]} is set by Rekindle, because of sockets")
+    argv = spec.run.argv if isinstance(spec.run, Command) else ()
+    for name in unknown_names(argv, spec.sockets) if spec.sockets else ():
+        yield Problem("run", f"has {{socket.{name}}}, which is not among its sockets")
 
 
 def _environment_problems(env: Mapping[str, str]) -> Iterator[Problem]:

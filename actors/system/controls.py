@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..deaths.death import signal_name, signal_number
@@ -124,7 +125,8 @@ class Controls:
         """Supervise one more worker."""
         spec = joined(checked(spec), self._workers.specs)
         versions = self._fingerprints.versions([spec])
-        self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
+        with self._opened_sockets((*self._workers.specs, spec)):
+            self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
 
     def remove(self, component_id: str, timeout_s: float | None) -> None:
         """Stop a worker and forget it."""
@@ -136,9 +138,21 @@ class Controls:
         """Supervise exactly these workers from now on."""
         wanted = distinct(specs, groups)
         versions = self._fingerprints.versions(wanted)
-        changed = self._requests.supervisor(lambda inbox: ChangeWorkers(wanted, inbox, versions))
+        with self._opened_sockets(wanted):
+            changed = self._requests.supervisor(lambda inbox: ChangeWorkers(wanted, inbox, versions))
         assert isinstance(changed, WorkersChanged)
         return changed.changes
+
+    @contextmanager
+    def _opened_sockets(self, specs: Iterable[WorkerSpec]) -> Iterator[None]:
+        """Open the sockets of new workers first, and close them again if the change is refused."""
+        sockets = self._requests.running.processes.sockets
+        sockets.open(specs)
+        try:
+            yield
+        except RequestRefusedError:
+            sockets.keep(self._workers.specs)
+            raise
 
     def tell(self, message: WorkersDeclared) -> None:
         """Take over which workers the Supervisor supervises now, however it was told to."""
@@ -146,6 +160,7 @@ class Controls:
         self._workers.specs = message.specs
         if self._requests.parts is None:
             return
+        self._requests.parts.processes.sockets.keep(message.specs)
         actors = self._requests.parts.actors
         if self._workers.queues != before:
             tell(actors.persistence, Persist((self._workers.queues_record,)))

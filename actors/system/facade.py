@@ -14,7 +14,7 @@ logging, does not change the environment, and does not touch the host's own chil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -54,6 +54,7 @@ class System(SystemView):
         adopts_orphans: bool = False,
         alerts: AlertPolicy | None = None,
         retention: Retention | None = None,
+        inherited_sockets: Mapping[str, int] | None = None,
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -67,6 +68,8 @@ class System(SystemView):
                 a worker detached is then ended with the worker.
             alerts: the policy for alerts; None: this system keeps no alerts.
             retention: how much of the past is kept.
+            inherited_sockets: descriptors of listening sockets that are open already, by the names of
+                the sockets; the system uses them and closes them.
 
         Raises:
             SpecError: two workers share an id, or wait for each other; or a group is invalid.
@@ -80,7 +83,7 @@ class System(SystemView):
         super().__init__(Requests(workers), workers, History(store))
         self._controls = Controls(self._requests, self._workers, store, fingerprints)
         self._lifecycle = Lifecycle(
-            Settings(max_concurrent_starts, guarded, adopts_orphans, alerts, retention),
+            Settings(max_concurrent_starts, guarded, adopts_orphans, alerts, retention, inherited_sockets),
             self._workers,
             store,
             requests=self._requests,
@@ -135,6 +138,14 @@ class System(SystemView):
         call does nothing, nor does a call in a fork of the process that created the system.
         """
         return self._lifecycle.stop(timeout_s)
+
+    def sockets(self) -> dict[str, str]:
+        """Where the listening sockets of the workers are bound, by name.
+
+        Raises:
+            RequestRefusedError: the system is not running.
+        """
+        return self._requests.running.processes.sockets.addresses()
 
     def escalate_stop(self, urgency: Urgency) -> None:
         """Make a stop that is in progress more forceful; safe in any thread and in signal handlers."""

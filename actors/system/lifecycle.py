@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 import msgspec
@@ -64,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True):
     adopts_orphans: bool
     alerts: AlertPolicy | None
     retention: Retention | None
+    inherited_sockets: Mapping[str, int] | None = None
 
 
 class Lifecycle:
@@ -148,7 +149,9 @@ class Lifecycle:
                 database=self._store.address,
                 claims=self._store if isinstance(self._store, ClaimSource) else None,
                 fingerprints=self._fingerprints,
+                inherited_sockets=self._settings.inherited_sockets,
             )
+            processes.sockets.open(self._workers.specs)
             self._prober.mark = processes.mark
             self._take_back()
             remembered = self._store.load()

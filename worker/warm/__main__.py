@@ -11,6 +11,7 @@ socket, and with its supervisor.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
@@ -28,8 +29,8 @@ from .process_text import ProcessText
 
 LONGEST_REQUEST = 64 * 1024
 LONGEST_REASON = 8 * 1024
-MOST_DESCRIPTORS = 6
-STDIN, CGROUP = "stdin", "cgroup"
+MOST_DESCRIPTORS = 6 + 16
+STDIN, CGROUP, SOCKET = "stdin", "cgroup", "socket"
 """Descriptors that are not variables of the worker."""
 
 
@@ -37,8 +38,8 @@ def main(arguments: list[str]) -> int:
     """Serve requests until the socket ends; in a fork: run the worker. The exit code."""
     *modules, _ = arguments  # the padding is room for the command line of a worker
     given = dict(os.environ)
-    with socket.socket(fileno=int(os.environ.pop("REKINDLE_WARM"))) as supervisor:
-        supervisor.set_inheritable(False)
+    listening = int(os.environ.get("LISTEN_FDS", "0"))
+    with _above(int(os.environ.pop("REKINDLE_WARM")), listening) as supervisor:
         die_with_parent(signal.SIGKILL)
         text = ProcessText()
         text.set_command(sys.executable, "-m", "rekindle.worker.warm", *modules)
@@ -142,6 +143,7 @@ def _become(request: dict[str, object], descriptors: list[int], text: ProcessTex
     assert isinstance(names, list)
     numbers = dict(zip(names, handed, strict=True))
     _settle(numbers.pop(STDIN, None), numbers.pop(CGROUP, None))
+    variables |= _listen([numbers.pop(name) for name in names if name.startswith(SOCKET)])
     variables |= {name: str(descriptor) for name, descriptor in numbers.items()}
     os.environ.update(variables)
     text.set_variables(variables)
@@ -152,6 +154,28 @@ def _become(request: dict[str, object], descriptors: list[int], text: ProcessTex
         _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
         resource.setrlimit(resource.RLIMIT_RTTIME, (mark, hard))
     return target
+
+
+def _above(descriptor: int, listening: int) -> socket.socket:
+    """The socket of the supervisor, above the numbers that are kept free for the sockets of a worker."""
+    if listening == 0:
+        supervisor = socket.socket(fileno=descriptor)
+        supervisor.set_inheritable(False)
+        return supervisor
+    supervisor = socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3 + listening))
+    os.close(descriptor)
+    while (filler := os.open(os.devnull, os.O_RDONLY)) < 3 + listening:
+        pass
+    os.close(filler)
+    return supervisor
+
+
+def _listen(sockets: list[int]) -> dict[str, str]:
+    """Place the sockets of a worker from descriptor 3 on; the variable that says whose they are."""
+    for number, descriptor in enumerate(sockets, 3):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    return {"LISTEN_PID": str(os.getpid())} if sockets else {}
 
 
 def _settle(stdin: int | None, cgroup: int | None) -> None:

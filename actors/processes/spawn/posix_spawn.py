@@ -15,7 +15,8 @@ import fcntl
 import os
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
 
@@ -29,9 +30,11 @@ CHANNEL = "REKINDLE_FD"
 CRASH_DUMP = "REKINDLE_LAST_WORDS"
 """The variable with the number of the file for stacks and the exception that ends the worker."""
 
+STDIO = 3
+"""How many descriptors every program has; sockets come next."""
+
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
 _Buffer = ctypes.c_char * 1024  # larger than any C library's attributes, actions or signal sets
-_FIRST_FREE = 5
 _MOST_EXTRA = 4
 """How many variables may differ between two processes of a program."""
 
@@ -94,6 +97,7 @@ def start_process(
     extra: Mapping[str, str],
     *,
     stdio: tuple[int, int, int],
+    sockets: Sequence[int] = (),
     handed: Mapping[str, int] = MappingProxyType({}),
     cgroup: int | None = None,
     table: LeanTable | None = None,
@@ -107,6 +111,7 @@ def start_process(
         program: what to start.
         extra: the variables of this process only, at most two.
         stdio: its descriptors 0, 1 and 2.
+        sockets: its descriptors 3, 4 and so on.
         handed: at most two more descriptors, by the variables that hold their numbers.
         cgroup: the file by which it enters its control group.
         table: keeps the start short if this process has many descriptors.
@@ -114,7 +119,9 @@ def start_process(
     Raises:
         OSError: it could not be started.
     """
-    start = partial(_start, program, extra, stdio=stdio, handed=handed, cgroup=cgroup, table=table)
+    start = partial(
+        _start, program, extra, stdio=stdio, sockets=sockets, handed=handed, cgroup=cgroup, table=table
+    )
     if program.surroundings.limits_descriptors:
         return start()
     return with_given_limit(start, max(*stdio, *handed.values()))
@@ -125,19 +132,23 @@ def _start(
     extra: Mapping[str, str],
     *,
     stdio: tuple[int, int, int],
+    sockets: Sequence[int],
     handed: Mapping[str, int],
     cgroup: int | None,
     table: LeanTable | None,
 ) -> int:
     if _LIBRARY is None or program.user is not None or program.surroundings.is_settled or cgroup is not None:
-        return _by_subprocess(program, extra, stdio=stdio, handed=handed, cgroup=cgroup)
-    wanted = [*stdio, *handed.values()]
-    numbers = {name: str(number) for number, name in enumerate(handed, len(stdio))}
+        with placed(sockets, handed) as (sources, moved_up):
+            return _by_subprocess(
+                program, extra, stdio=stdio, sockets=sources, handed=moved_up, cgroup=cgroup
+            )
+    wanted = [*stdio, *sockets, *handed.values()]
+    numbers = {name: str(number) for number, name in enumerate(handed, len(stdio) + len(sockets))}
     extra = {**extra, **numbers}
-    if min(wanted) >= _FIRST_FREE:
+    if min(wanted) >= len(wanted):
         spawn = partial(_LIBRARY.spawn, program, extra)
         return spawn(wanted) if table is None else table.start(wanted, spawn)
-    moved = [_moved_up(descriptor) for descriptor in wanted]
+    moved = [_moved_up(descriptor, len(wanted)) for descriptor in wanted]
     try:
         return _LIBRARY.spawn(program, extra, moved)
     finally:
@@ -252,11 +263,35 @@ def program_file(name: str, path: str, cwd: str | None) -> str:
     return file
 
 
-def _moved_up(descriptor: int) -> int:
+def _moved_up(descriptor: int, first_free: int) -> int:
     """The descriptor, or a copy of it above the numbers that the program gets."""
-    if descriptor >= _FIRST_FREE:
+    if descriptor >= first_free:
         return descriptor
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, first_free)
+
+
+@contextmanager
+def placed(
+    sockets: Sequence[int], handed: Mapping[str, int]
+) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+    """Keep the numbers from 3 on free in a fork, for sockets: copies of all descriptors above them.
+
+    While this lasts, the low numbers are in use here, so that nothing that `subprocess` opens gets one.
+    """
+    if not sockets:
+        yield (), dict(handed)
+        return
+    first_free = STDIO + len(sockets)
+    with ExitStack() as undo:
+        while (filler := os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)) < first_free:
+            undo.callback(os.close, filler)
+        undo.callback(os.close, filler)
+        copies = [
+            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, first_free) for each in (*sockets, *handed.values())
+        ]
+        for copy in copies:
+            undo.callback(os.close, copy)
+        yield tuple(copies[: len(sockets)]), dict(zip(handed, copies[len(sockets) :], strict=True))
 
 
 def _by_subprocess(
@@ -264,6 +299,7 @@ def _by_subprocess(
     extra: Mapping[str, str],
     *,
     stdio: tuple[int, int, int],
+    sockets: Sequence[int],
     handed: Mapping[str, int],
     cgroup: int | None,
 ) -> int:
@@ -273,6 +309,8 @@ def _by_subprocess(
     if program.user is not None:
         environment.update(HOME=identity.home, USER=program.user, LOGNAME=program.user)
     settlement = Settlement(program.surroundings, identity, program.cwd, cgroup)
+    if sockets:
+        settlement.place(sockets, tuple(handed.values()))
     with settlement.reporting(), fork_lock:
         try:
             process = subprocess.Popen(
@@ -281,7 +319,10 @@ def _by_subprocess(
                 stdin=stdio[0],
                 stdout=stdio[1],
                 stderr=stdio[2],
-                pass_fds=tuple(handed.values()),
+                # With sockets the new process does it: what is open at their numbers may be closed by the
+                # fork, and `subprocess` refuses to pass it on then.
+                close_fds=not sockets,
+                pass_fds=() if sockets else tuple(handed.values()),
                 start_new_session=True,
                 preexec_fn=settlement,
             )

@@ -14,8 +14,8 @@ import platform
 import pwd
 import resource
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from ...spec.surroundings import Surroundings
@@ -89,6 +89,10 @@ class Settlement:
         self._identity = identity
         self._steps = list(_steps(surroundings, cgroup))
         self._report, self._reported = -1, -1
+
+    def place(self, sockets: Sequence[int], kept: Sequence[int]) -> None:
+        """Have the process get the sockets from descriptor 3 on, these other descriptors, and none else."""
+        self._steps.append(("its sockets", partial(_place, sockets, kept)))
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -165,6 +169,17 @@ def _steps(wanted: Surroundings, cgroup: int | None) -> Iterator[tuple[str, Call
             yield f"rlimits.{names[number]}", partial(resource.setrlimit, number, pair)
     if (mask := wanted.mask) is not None:
         yield f"umask = {wanted.umask}", lambda: os.umask(mask)
+
+
+def _place(sockets: Sequence[int], kept: Sequence[int]) -> None:
+    """Copy the sockets, whose own numbers are above; have every other descriptor closed by the exec."""
+    for number, descriptor in enumerate(sockets, 3):
+        os.dup2(descriptor, number)
+    first, wanted = 3 + len(sockets), {*kept}
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number >= first:
+            with suppress(OSError):  # the one by which the folder is listed
+                os.set_inheritable(number, number in wanted)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -17,7 +17,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
@@ -28,18 +28,20 @@ import msgspec
 from rekindle.worker.guardian import limit_mark
 
 from ...runtime.lanes import Call
+from ...spec.deployment.socket_spec import with_numbers
 from ...spec.policies.job_policy import JobPolicy
 from ...spec.program import Command, PythonCall
-from ...spec.worker_spec import RESERVED, WorkerSpec
+from ...spec.worker_spec import LISTENING, RESERVED, WorkerSpec
 from ..cgroups.cgroups import Cgroups
 from ..cgroups.worker_cgroup import WorkerCgroup
 from ..channel import Channel, channel_pair
 from ..claims.claim_desk import ClaimDesk
 from ..notify_socket import NotifySocket
+from ..sockets.listening_sockets import ListeningSockets
 from .descriptor_limit import keep_reserve
 from .lean_table import LeanTable
 from .pipes import Descriptors, crash_dump_file
-from .posix_spawn import CHANNEL, CRASH_DUMP, Program, start_process
+from .posix_spawn import CHANNEL, CRASH_DUMP, Program, program_file, start_process
 from .start_marks import StartMarks
 from .warm.warm_processes import WarmProcesses
 
@@ -50,7 +52,9 @@ HANDED_DOWN = (
 """The variables of the supervisor that every worker inherits; a spec may name more."""
 
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
-_OURS = RESERVED | {NOTIFY_SOCKET, "WATCHDOG_USEC", "WATCHDOG_PID"}
+SOCKET = "socket"
+"""The name, with a number, under which a warm process gets a socket."""
+_OURS = RESERVED | {NOTIFY_SOCKET, *LISTENING, "WATCHDOG_USEC", "WATCHDOG_PID"}
 """Variables that are about the supervisor itself: a worker that notified systemd would speak for it."""
 
 
@@ -125,6 +129,8 @@ class Spawner:
         """Where workers are forked that ask for it."""
         self.cgroups: Cgroups | None = None
         """Where the control groups of workers are made that ask for one."""
+        self.sockets = ListeningSockets()
+        """Where the listening sockets of workers are."""
 
     def close(self) -> None:
         """Close the descriptor of /dev/null, and end the threads that start processes and exchange jobs."""
@@ -177,17 +183,24 @@ class Spawner:
         entrance = None if cgroup is None else cgroup.entrance
         try:
             keep_reserve(max(descriptors.ours))
+            sockets = self._sockets(spec, program)
             handed = self._fill(descriptors, spec, generation)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
                 if descriptors.notify is not None:
                     extra[NOTIFY_SOCKET] = descriptors.notify.address
-                pid = self._fork(spec, program, extra, descriptors, handed, start, entrance)
+                pid = self._fork(spec, program, extra, descriptors, sockets, handed, start, entrance)
                 if pid is None:
                     stdin = self._null if descriptors.stdin == -1 else descriptors.stdin
                     stdio = (stdin, descriptors.theirs[0], descriptors.theirs[1])
                     pid = start_process(
-                        program, extra, stdio=stdio, handed=handed, cgroup=entrance, table=self._table
+                        program,
+                        extra,
+                        stdio=stdio,
+                        sockets=sockets,
+                        handed=handed,
+                        cgroup=entrance,
+                        table=self._table,
                     )
         except BaseException:
             descriptors.close_ours()
@@ -196,6 +209,12 @@ class Spawner:
             descriptors.close_theirs()
         note = self.warm.note(spec.id) if _is_warm(spec) and self.warm else ""
         return Begun(pid, descriptors, start, note, cgroup)
+
+    def _sockets(self, spec: WorkerSpec, program: Program) -> list[int]:
+        if spec.sockets:
+            # Its program is executed by a shell, which would report a missing one as an exit code.
+            program_file(command_line(spec)[0], program.environment.get("PATH", os.defpath), spec.cwd)
+        return self.sockets.descriptors(spec)
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec, generation: int) -> dict[str, int]:
         """Open the channel and the crash dump, by the variables that hold their numbers."""
@@ -229,6 +248,7 @@ class Spawner:
         program: Program,
         extra: Mapping[str, str],
         descriptors: Descriptors,
+        sockets: Sequence[int],
         handed: Mapping[str, int],
         start: int,
         cgroup: int | None,
@@ -240,13 +260,17 @@ class Spawner:
         stdout, stderr = descriptors.theirs
         own = {} if descriptors.stdin == -1 else {"stdin": descriptors.stdin}
         own |= {} if cgroup is None else {"cgroup": cgroup}
+        own |= {f"{SOCKET}{number}": each for number, each in enumerate(sockets)}
         return self.warm.fork(spec, program, extra, (stdout, stderr), {**own, **handed}, limit)
 
     def _prepare(self, spec: WorkerSpec) -> Program:
         prepared = self._prepared.get(spec.id)
         if prepared is None or prepared[0] is not spec:
             environment = {**environment_of(spec, os.environ), "REKINDLE_SYSTEM": self._mark}
-            program = Program(command_line(spec.run), environment, spec.cwd, spec.user, spec.surroundings)
+            argv = command_line(spec)
+            if spec.sockets:
+                argv = listening(argv, environment)
+            program = Program(argv, environment, spec.cwd, spec.user, spec.surroundings)
             prepared = self._prepared[spec.id] = (spec, program)
         return prepared[1]
 
@@ -255,15 +279,22 @@ def _is_warm(spec: WorkerSpec) -> bool:
     return isinstance(spec.run, PythonCall) and bool(spec.run.warm)
 
 
-def command_line(run: Command | PythonCall) -> list[str]:
-    """What is executed for a spec's `run`."""
-    match run:
+def listening(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """A command that sets LISTEN_PID to its own pid first, which is not known before it is started."""
+    added = [name for name in ("PWD", "OLDPWD", "SHLVL") if name not in environment]
+    clean = f"unset {' '.join(added)}; " if added else ""
+    return ["/bin/sh", "-c", f'{clean}export LISTEN_PID=$$; exec "$@"', "rekindle-listen", *argv]
+
+
+def command_line(spec: WorkerSpec) -> list[str]:
+    """What is executed for a spec."""
+    match spec.run:
         case PythonCall(target=target):
             return [sys.executable, "-m", "rekindle.worker.run", target]
-        case Command(argv=argv, pdeathsig=True):
-            return [sys.executable, "-I", "-S", str(worker_file("pdeathsig.py")), str(os.getpid()), *argv]
-        case Command(argv=argv):
-            return list(argv)
+        case Command(argv=argv, pdeathsig=pdeathsig):
+            guard = [sys.executable, "-I", "-S", str(worker_file("pdeathsig.py")), str(os.getpid())]
+            words = [with_numbers(word, spec.sockets) if spec.sockets else word for word in argv]
+            return [*guard, *words] if pdeathsig else words
 
 
 def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
@@ -283,6 +314,9 @@ def environment_of(spec: WorkerSpec, ours: Mapping[str, str]) -> dict[str, str]:
     environment["REKINDLE_HEARTBEAT_S"] = f"{spec.health.heartbeat_interval_s:g}"
     if spec.ready is not None and spec.ready.watchdog_s is not None:
         environment["WATCHDOG_USEC"] = str(round(spec.ready.watchdog_s * 1_000_000))
+    if spec.sockets:
+        environment["LISTEN_FDS"] = str(len(spec.sockets))
+        environment["LISTEN_FDNAMES"] = ":".join(each.name for each in spec.sockets)
     if spec.jobs is not None and spec.serves:
         environment["REKINDLE_JOBS"] = _job_settings(spec.jobs)
     if isinstance(spec.run, PythonCall):

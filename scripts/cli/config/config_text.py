@@ -42,6 +42,7 @@ def as_text(config: Config) -> str:
     if config.http is not None:
         parts.append(table_text(("http",), _http(config.http)))
     parts += (table_text(("breakers", name), breaker) for name, breaker in _breakers(config).items())
+    parts += (table_text(("socket", name), each) for name, each in _sockets(config).items())
     if config.nats is not None:
         parts.append(table_text(("nats",), nats_table(config.nats)))
     if config.metrics:
@@ -63,6 +64,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "http": None if config.http is None else _http(config.http),
         "alerts": _alerts(config.alerts),
         "breakers": _breakers(config),
+        "sockets": _sockets(config),
         "nats": None if config.nats is None else nats_table(config.nats),
         "metrics": {"enabled": config.metrics},
         "workers": workers,
@@ -126,6 +128,15 @@ def _breakers(config: Config) -> dict[str, dict[str, Any]]:
     return {breaker.name: _breaker(breaker) for breaker in shared if breaker is not None}
 
 
+def _sockets(config: Config) -> dict[str, dict[str, Any]]:
+    """The sockets that a worker has, by name."""
+    shared = (each for group in config.groups for each in group.template.sockets)
+    return {
+        each.name: {key: value for key, value in as_table(each).items() if value is not None}
+        for each in shared
+    }
+
+
 def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
     return as_table(policy) | {"probe_command": masked("", policy.probe_command)}
 
@@ -148,7 +159,8 @@ def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
     }
     breaker = None if spec.breaker is None else spec.breaker.name
     settings |= shown_surroundings(spec.surroundings)
-    optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker}
+    sockets = [each.name for each in spec.sockets] or None
+    optional = {"cwd": spec.cwd, "user": spec.user, "breaker": breaker, "sockets": sockets}
     if spec.schedule is not None:
         optional |= {key: value or None for key, value in as_table(spec.schedule).items()}
     return settings | {name: value for name, value in optional.items() if value is not None}

@@ -17,6 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+from rekindle.actors.spec.deployment.socket_spec import SocketSpec
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
@@ -42,6 +43,9 @@ class Defaults:
 
     preset: Literal["steady", "service", "patient", "notify", "plugin"] = setting(
         "steady", "The ready-made policies that the other settings change."
+    )
+    sockets: tuple[str, ...] = setting(
+        (), "The listening sockets that the worker gets, by the names of their [socket.NAME] tables."
     )
     breaker: str | None = setting(None, "The circuit breaker that the worker shares with others.")
     env_file: str | tuple[str, ...] = setting(
@@ -118,6 +122,9 @@ class File:
     defaults: Defaults = setting(None)
     breakers: Mapping[str, BreakerPolicy] = setting(None, "Circuit breakers, by name.")
     worker: Mapping[str, Worker] = setting(None, "Groups of workers, by name.")
+    socket: Mapping[str, SocketSpec] = setting(
+        None, "Listening sockets that the supervisor keeps open for its workers, by name."
+    )
     group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 
 

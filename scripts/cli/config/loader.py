@@ -32,6 +32,7 @@ from .tables.groups import group_tables_of
 from .tables.http import http_of
 from .tables.logs import log_findings
 from .tables.nats import nats_of
+from .tables.sockets import Sockets, sockets_of, unused_sockets
 from .toml.line_numbers import line_numbers, line_of
 from .toml.toml_file import read_text, tables
 from .workers.dependencies import order_findings
@@ -74,9 +75,10 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     nats = nats_of(file, folder, findings)
     findings += default_findings(file.get("defaults", {}))
     breakers = breakers_of(file, findings)
+    sockets = sockets_of(file, folder, findings)
 
     def made(layers: Layers, findings: list[Finding]) -> Group:
-        return group_of(layers, folder, breakers, findings)
+        return group_of(layers, folder, breakers, sockets, findings)
 
     layers = [sources.layers(name, file) for name in file.get("worker", {})]
     groups = {each.name: sources.numbered(made(each, findings), made) for each in layers}
@@ -100,7 +102,9 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         nats=nats,
         worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),
-        warnings=lines.problems((*sources.warnings(), *_warnings(groups, layers, looks)), "warning"),
+        warnings=lines.problems(
+            (*sources.warnings(), *_warnings(groups, layers, looks), *_unused(sockets, groups)), "warning"
+        ),
     )
 
 
@@ -117,6 +121,11 @@ def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool
         yield from group_warnings(groups[each.name], each)
         if looks:
             yield from missing_resources(groups[each.name], each)
+
+
+def _unused(sockets: Sockets, groups: Mapping[str, Group]) -> list[Finding]:
+    used = {each.name for group in groups.values() for each in group.template.sockets}
+    return unused_sockets(sockets, used)
 
 
 def _unknown(path: KeyPath, known: Iterable[str]) -> str:

@@ -52,7 +52,7 @@ Summary = Mapping[str, object]
 class Fleet(System):
     """What `rekindle run` runs, and what its control socket gives orders to."""
 
-    def __init__(self, config: Config, *, store: Store) -> None:
+    def __init__(self, config: Config, *, store: Store, inherited: Mapping[str, int] | None = None) -> None:
         super().__init__(
             config.specs(),
             store=store,
@@ -60,6 +60,7 @@ class Fleet(System):
             adopts_orphans=True,
             alerts=config.alerts.policy,
             retention=config.retention,
+            inherited_sockets=inherited,
         )
         self._config = config
         self._begun_with = config

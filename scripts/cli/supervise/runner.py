@@ -23,6 +23,8 @@ from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
+from rekindle.actors.processes.sockets.inherited_sockets import take_inherited
+from rekindle.actors.processes.sockets.listening_sockets import sockets_of
 from rekindle.actors.processes.spawn.descriptor_limit import raise_limit, room_for_workers
 from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
 from rekindle.actors.runtime.mailbox import Mailbox
@@ -55,7 +57,8 @@ def run(config: Config, *, ignore_state: bool = False) -> int:
         stack.enter_context(StateLock(config.state_dir))
         where = config.database, config.state_dir, config.worker_database
         store = None if ignore_state else open_upgraded(*where)
-        fleet = Fleet(config, store=store or _temporary_store())
+        inherited = take_inherited(sockets_of(config.specs()))
+        fleet = Fleet(config, store=store or _temporary_store(), inherited=inherited)
         # From here on no worker is left running, even if a later step fails.
         leftovers = stack.enter_context(ExitStack())
         # Children that a shell had before it became this program are not ours to end.

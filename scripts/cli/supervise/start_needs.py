@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from rekindle.actors.errors import RekindleError
+from rekindle.actors.errors import RekindleError, SocketError
 from rekindle.actors.gateways.gateway_errors import GatewayError
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.state_directory import check_path_to, check_state_directory
 from rekindle.actors.processes.logs.log_folder import check as check_log_file
 from rekindle.actors.processes.logs.log_writer import log_path
+from rekindle.actors.processes.sockets.bound_socket import BoundSocket
+from rekindle.actors.processes.sockets.inherited_sockets import without_inherited
+from rekindle.actors.processes.sockets.listening_sockets import sockets_of
 
 from ..client import ControlClient, ControlError, NoSupervisorError
 from ..config import Config
@@ -47,6 +50,7 @@ def unmet_needs(config: Config) -> Iterator[Finding]:
             yield from _unmet(here, partial(read_secret, sink.secret_file))
     if config.http is not None:
         yield from _unmet_by_http(config.http, config.state_dir)
+    yield from _unmet_by_sockets(config)
 
 
 def _unmet(path: KeyPath, check: Callable[[], object]) -> Iterator[Finding]:
@@ -92,6 +96,17 @@ def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]
     yield from _unmet(("http", "tls_cert"), partial(tls_settings, settings))
     if not _is_running(state_dir):
         yield from _unmet(("http", "listen"), lambda: bound(settings.listen).close())
+
+
+def _unmet_by_sockets(config: Config) -> Iterator[Finding]:
+    """Sockets that cannot be opened here, each by itself; the running supervisor has its own open."""
+    sockets = without_inherited(sockets_of(config.specs()))
+    if sockets and not _is_running(config.state_dir):
+        for each in sockets:
+            try:
+                BoundSocket(each).close()
+            except SocketError as error:
+                yield Finding(("socket", each.name, "listen"), error.reason)
 
 
 def _is_running(state_dir: Path) -> bool:

@@ -8,6 +8,7 @@ restart: starts are executed until there is another one.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -214,7 +215,7 @@ class WarmProcesses:
         modules, program = place.modules, place.program
         environment = {name: value for name, value in program.environment.items() if name not in OWN}
         environment |= {"REKINDLE_WORKER": "-" * 64, "REKINDLE_GENERATION": "-" * 20}
-        argv = [program.argv[0], "-m", "rekindle.worker.warm", *modules, " " * 200]
+        argv = [sys.executable, "-m", "rekindle.worker.warm", *modules, " " * 200]
         try:
             with waited_for_lock:
                 process = WarmProcess(

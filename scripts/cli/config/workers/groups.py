@@ -25,6 +25,7 @@ from ..problems import NOTHING, Finding, shown
 from ..surroundings.settings import surroundings_of
 from ..tables.breakers import Breakers, breaker_of
 from ..tables.schedules import schedule_of
+from ..tables.sockets import Sockets, sockets_of_worker
 from ..toml.syntax_errors import NAME_RULE
 from .layers import Layers
 
@@ -32,7 +33,9 @@ _ONLY_FUNCTIONS = ("warm", "standby")
 _ONLY_COMMANDS = ("reports_health", "pdeathsig", "stacks")
 
 
-def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> Group:
+def group_of(
+    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[Finding]
+) -> Group:
     """The group that a table declares; its problems are added to the findings.
 
     With findings the group is only a placeholder, used to look for further problems.
@@ -45,7 +48,7 @@ def group_of(layers: Layers, folder: Path, breakers: Breakers, findings: list[Fi
         name=layers.name,
         count=count,
         preset=layers.preset,
-        template=_template(layers, folder, breakers, findings),
+        template=_template(layers, folder, breakers, sockets, findings),
         waits_for=tuple(after),
         until=dict(after) if isinstance(after, Mapping) else {},
         env_files=_env_files(layers, folder),
@@ -146,13 +149,16 @@ def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | N
     return least
 
 
-def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[Finding]) -> WorkerSpec:
+def _template(
+    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[Finding]
+) -> WorkerSpec:
     policies = {table: layers.policy(table, findings) for table in POLICIES}
     policies["restart"] = _restart(layers, policies["restart"], findings)
     policies["release"] = _release(layers, policies["release"], folder, findings)
     policies["log"] = _log(layers, policies["log"], folder, findings)
     policies["breaker"] = breaker_of(layers, breakers, findings)
     policies["schedule"] = schedule_of(layers, findings)
+    policies["sockets"] = sockets_of_worker(layers, sockets, findings)
     name = layers.name if WORKER_NAME.fullmatch(layers.name) else "unnamed"
     settings: dict[str, Any] = {"pause_mode": PRESETS[layers.preset].pause_mode}
     settings |= layers.settings(WorkerSpec) | policies
@@ -169,6 +175,7 @@ def _template(layers: Layers, folder: Path, breakers: Breakers, findings: list[F
             findings.append(layers.finding(tuple(key.split(".")), problem.reason, value))
         policies["schedule"] = None  # it may be what the others do not go with
         policies["alive"] = None
+        policies["sockets"] = ()
         return WorkerSpec(member_id(name, 0), Command(("true",), reports_health=True), **policies)
 
 

@@ -1,0 +1,1 @@
+"""Listening sockets that the supervisor keeps open for its workers."""

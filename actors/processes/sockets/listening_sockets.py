@@ -1,0 +1,107 @@
+"""The listening sockets of a system: opened before the first worker that names them, closed after the last.
+
+A socket is known by where it is bound. One that a changed configuration still names stays open, with
+everything in its backlog.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from loguru import logger
+
+from ...errors import SocketError
+from ...spec.deployment.socket_spec import SocketSpec, set_problem
+from ...spec.worker_spec import WorkerSpec
+from .bound_socket import BoundSocket
+
+Place = tuple[str, bool]
+
+
+class ListeningSockets:
+    """All listening sockets. Any thread may use it."""
+
+    def __init__(self, inherited: Mapping[str, int] | None = None) -> None:
+        """
+        Args:
+            inherited: descriptors of sockets that are open already, by the names of the sockets.
+        """
+        self._inherited = dict(inherited or {})
+        self._open: dict[Place, BoundSocket] = {}
+        self._lock = threading.Lock()
+
+    def open(self, specs: Iterable[WorkerSpec]) -> None:
+        """Have the sockets of these workers open; those that are open stay so.
+
+        Raises:
+            SocketError: one of them cannot be opened; nothing has changed.
+        """
+        wanted = sockets_of(specs)
+        with self._lock:
+            added: dict[Place, BoundSocket] = {}
+            try:
+                for spec in wanted:
+                    if spec.place not in self._open:
+                        added[spec.place] = self._bound(spec)
+            except BaseException:
+                for each in added.values():
+                    each.close()
+                raise
+            self._open |= added
+            for spec in wanted:
+                if self._open[spec.place].spec != spec:
+                    self._open[spec.place].adjust(spec)
+
+    def keep(self, specs: Iterable[WorkerSpec]) -> None:
+        """Close the sockets that none of these workers has."""
+        wanted = {each.place for spec in specs for each in spec.sockets}
+        with self._lock:
+            for place in [place for place in self._open if place not in wanted]:
+                self._open.pop(place).close()
+
+    def descriptors(self, spec: WorkerSpec) -> list[int]:
+        """The descriptors of a worker's sockets, in its order.
+
+        Raises:
+            SocketError: one of them is not open.
+        """
+        with self._lock:
+            return [self._descriptor(each) for each in spec.sockets]
+
+    def addresses(self) -> dict[str, str]:
+        """Where the sockets listen, by name."""
+        with self._lock:
+            return {each.spec.name: each.address for each in self._open.values()}
+
+    def handed_over(self) -> dict[str, int]:
+        """The descriptors of all sockets by name, for a program that is executed in place of this one."""
+        with self._lock:
+            return {each.spec.name: each.socket.fileno() for each in self._open.values()}
+
+    def close(self) -> None:
+        """Close all of them."""
+        self.keep(())
+
+    def _descriptor(self, spec: SocketSpec) -> int:
+        bound = self._open.get(spec.place)
+        if bound is None:
+            raise SocketError(spec.name, "is not open")
+        return bound.socket.fileno()
+
+    def _bound(self, spec: SocketSpec) -> BoundSocket:
+        bound = BoundSocket(spec, self._inherited.pop(spec.name, None))
+        logger.info("socket {}: listens on {}", spec.name, bound.address)
+        return bound
+
+
+def sockets_of(specs: Iterable[WorkerSpec]) -> tuple[SocketSpec, ...]:
+    """The sockets of workers, each once.
+
+    Raises:
+        SocketError: two of them cannot be open together.
+    """
+    sockets = tuple(dict.fromkeys(each for spec in specs for each in spec.sockets))
+    if (problem := set_problem(sockets)) is not None:
+        raise SocketError(*problem)
+    return sockets

@@ -1,0 +1,190 @@
+"""Listening sockets of real workers: gunicorn, uvicorn, Python functions, forked and settled ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import sys
+from dataclasses import replace
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from tests.processes.conftest import Run
+from tests.processes.policies import shell, worker
+from tests.processes.waiting import PATIENCE_S, eventually
+
+from rekindle.actors import (
+    PythonCall,
+    ReadyPolicy,
+    SocketError,
+    SocketSpec,
+    Status,
+    Surroundings,
+    System,
+    WorkerSpec,
+    command,
+)
+
+HERE = str(Path(__file__).parents[2])
+WEB = SocketSpec("web", "127.0.0.1:0")
+SHOW = (
+    'echo "$LISTEN_FDS $LISTEN_FDNAMES $((LISTEN_PID == $$)) {socket.b}"; ls -l /proc/$$/fd; exec sleep 1000'
+)
+
+
+def asked(system: System, name: str = "web") -> str:
+    """What the server of a socket answers."""
+    host, _, port = system.sockets()[name].rpartition(":")
+    connection = HTTPConnection(host, int(port), timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().read().decode().strip()
+    finally:
+        connection.close()
+
+
+def served(*argv: str, ready: str) -> WorkerSpec:
+    run = command(sys.executable, "-m", *argv)
+    return worker("w", run, sockets=(WEB,), cwd=HERE, ready=ReadyPolicy(output=ready))
+
+
+UVICORN = served(
+    "uvicorn", "tests.processes.web_application:asgi", "--fd", "{socket.web}", ready="running on"
+)
+GUNICORN = served(
+    "gunicorn", "tests.processes.web_application:wsgi", "--no-control-socket", ready="Booting worker"
+)
+
+
+def healthy(system: System, id_: str = "w") -> int:
+    system.wait_for(id_, Status.HEALTHY, timeout_s=PATIENCE_S)
+    return system.status(id_).pid or 0
+
+
+@pytest.mark.parametrize("spec", [UVICORN, GUNICORN], ids=["uvicorn", "gunicorn"])
+def test_a_web_server_serves_a_socket_that_stays_open_while_it_is_killed(run: Run, spec: WorkerSpec) -> None:
+    system = run(spec)
+    before, address = healthy(system), system.sockets()["web"]
+    assert asked(system)
+    os.kill(before, signal.SIGKILL)
+    socket.create_connection(tuple(address.rsplit(":", 1)), timeout=PATIENCE_S).close()
+    system.wait_until("w", lambda w: w.pid not in (None, before), timeout_s=PATIENCE_S)
+    assert asked(system)
+    assert system.sockets()["web"] == address
+
+
+def test_a_connection_waits_in_the_backlog_until_a_worker_accepts_it(run: Run) -> None:
+    system = run(replace(UVICORN, id="w"))
+    healthy(system)
+    system.stop_worker("w")
+    host, _, port = system.sockets()["web"].rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as early:
+        early.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        system.start_worker("w")
+        assert early.recv(100).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("surroundings", [Surroundings(), Surroundings(nice=1)], ids=["executed", "settled"])
+def test_a_worker_gets_its_sockets_from_descriptor_3_and_no_other_descriptor(
+    run: Run, surroundings: Surroundings
+) -> None:
+    sockets = (SocketSpec("a", "127.0.0.1:0"), SocketSpec("b", "[::1]:0"))
+    system = run(replace(shell("w", SHOW), sockets=sockets, surroundings=surroundings))
+    healthy(system)
+    assert eventually(lambda: len(system.output("w")) > 6)
+    first, *listed = system.output("w")
+    assert first == "2 a:b 1 4"
+    shown = [line.split()[-3:] for line in listed if "->" in line]
+    assert [number for number, _, _ in shown] == ["0", "1", "2", "3", "4"], listed
+    assert all(target.startswith("socket:") for number, _, target in shown if number in "34")
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_python_worker_finds_its_sockets_whether_it_is_executed_or_forked(run: Run, warm: bool) -> None:
+    call = PythonCall("tests.processes.web_application:serve", warm=warm)
+    system = run(worker("w", call, sockets=(WEB,)))
+    pid = healthy(system)
+    assert "executed" not in system.status("w").start_note
+    assert asked(system) == f"{pid} web"
+
+
+def test_a_program_that_does_not_exist_is_a_failed_start_as_without_sockets(run: Run) -> None:
+    system = run(worker("w", command("no-such-program"), sockets=(WEB,)))
+    assert eventually(lambda: bool(system.deaths("w")))
+    assert system.deaths("w")[-1].cause == "spawn_failed"
+
+
+def test_an_address_in_use_refuses_the_start_and_leaves_nothing(database: Path, no_traces: None) -> None:
+    from rekindle.persistence import open_store
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = SocketSpec("web", f"127.0.0.1:{other.getsockname()[1]}")
+        system = System([replace(UVICORN, sockets=(taken,))], store=open_store(database))
+        with pytest.raises(SocketError, match="Address already in use"):
+            system.start()
+        system.stop()
+
+
+def test_a_unix_socket_has_its_mode_replaces_a_stale_one_and_goes_with_the_system(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "app.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    system = run(replace(shell("w", "sleep 1000"), sockets=(SocketSpec("app", f"unix:{path}", mode="600"),)))
+    found = path.lstat()
+    assert stat.S_ISSOCK(found.st_mode)
+    assert stat.S_IMODE(found.st_mode) == 0o600
+    system.stop()
+    assert not path.exists()
+
+
+def test_a_unix_path_that_another_process_serves_is_refused_and_stays(database: Path, tmp_path: Path) -> None:
+    from rekindle.persistence import open_store
+
+    path = tmp_path / "app.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        spec = replace(shell("w", "sleep 1000"), sockets=(SocketSpec("app", f"unix:{path}"),))
+        system = System([spec], store=open_store(database))
+        with pytest.raises(SocketError, match="another process listens there"):
+            system.start()
+        system.stop()
+        assert path.exists()
+
+
+def test_a_change_keeps_the_sockets_that_stay_and_closes_the_others(run: Run) -> None:
+    one, two = SocketSpec("one", "127.0.0.1:0"), SocketSpec("two", "127.0.0.1:0")
+    system = run(replace(shell("w", "sleep 1000"), sockets=(one, two)))
+    before, pid = system.sockets(), healthy(system)
+    system.change([replace(shell("w", "sleep 1000"), sockets=(replace(one, backlog=5), two))])
+    assert (system.sockets(), system.status("w").pid) == (before, pid), "another backlog restarts no worker"
+    system.change([replace(shell("w", "sleep 1000"), sockets=(one,))])
+    assert eventually(lambda: system.sockets() == {"one": before["one"]})
+    system.wait_until("w", lambda w: w.pid not in (None, pid), timeout_s=PATIENCE_S)
+
+
+def test_a_change_to_an_address_in_use_is_refused_and_nothing_changes(run: Run) -> None:
+    system = run(replace(shell("w", "sleep 1000"), sockets=(WEB,)))
+    before, pid = system.sockets(), healthy(system)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = SocketSpec("more", f"127.0.0.1:{other.getsockname()[1]}")
+        with pytest.raises(SocketError):
+            system.change([replace(shell("w", "sleep 1000"), sockets=(WEB, taken))])
+    assert (system.sockets(), system.status("w").pid) == (before, pid)
+
+
+def test_two_sockets_with_one_address_cannot_be_open_together(database: Path) -> None:
+    from rekindle.persistence import open_store
+
+    specs = [
+        replace(shell(id_, "sleep 1000"), sockets=(SocketSpec(id_, "localhost:8000"),)) for id_ in ("a", "b")
+    ]
+    system = System(specs, store=open_store(database))
+    with pytest.raises(SocketError, match="as the socket 'a' does"):
+        system.start()
+    system.stop()

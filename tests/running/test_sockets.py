@@ -1,0 +1,80 @@
+"""`rekindle run` with listening sockets: its own, and those that systemd hands over."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.processes.waiting import PATIENCE_S, eventually
+from tests.running.conftest import REKINDLE, Run
+
+FILE = """
+[socket.web]
+listen = "127.0.0.1:{port}"
+
+[worker.web]
+command = ["{python}", "-m", "uvicorn", "tests.processes.web_application:asgi", "--fd", "{{socket.web}}"]
+cwd = "{root}"
+sockets = ["web"]
+ready = {{ output = "running on" }}
+"""
+
+ROOT = Path(__file__).parents[2]
+
+SYSTEMD = """
+import os, socket, sys
+made = socket.create_server(("127.0.0.1", 0))
+open(sys.argv[1], "w").write(str(made.getsockname()[1]))
+os.dup2(made.detach(), 3)
+os.set_inheritable(3, True)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "unknown"}
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+"""Starts a program as a socket unit does."""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        return int(made.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        return connection.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def text_of(port: int) -> str:
+    return FILE.format(port=port, python=sys.executable, root=ROOT)
+
+
+def checked(file: Path) -> str:
+    found = subprocess.run(
+        [*REKINDLE, "config", "check", str(file)], capture_output=True, text=True, check=False
+    )
+    return found.stdout + found.stderr
+
+
+def test_config_check_refuses_an_address_in_use_as_run_does_but_not_that_of_its_own_supervisor(
+    tmp_path: Path, run: Run
+) -> None:
+    file = tmp_path / "workers.toml"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        file.write_text(text_of(port))
+        assert "socket.web.listen: cannot listen on 127.0.0.1" in checked(file)
+        refused = subprocess.run([*REKINDLE, "run", str(file)], capture_output=True, text=True, check=False)
+        assert refused.returncode != 0
+        assert "cannot listen on 127.0.0.1" in refused.stderr
+    run(text_of(port)).wait_for("worker:web:0", status="healthy")
+    assert answers(port)
+    assert "no problems" in checked(file)
+
+
+def test_a_socket_that_systemd_opened_is_passed_on_to_the_worker(tmp_path: Path, run: Run) -> None:
+    port = tmp_path / "port"
+    running = run(text_of(free_port()), within=[sys.executable, "-c", SYSTEMD, str(port)])
+    running.wait_for("worker:web:0", status="healthy")
+    assert eventually(lambda: answers(int(port.read_text())))
