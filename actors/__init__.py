@@ -99,6 +99,7 @@ from .messages import (
     WorkReleaseFailed,
 )
 from .processes.spawn.env_file import read_env_file
+from .spec.deployment.drain_policy import DrainPolicy
 from .spec.deployment.socket_spec import SocketSpec
 from .spec.policies.alive_policy import AlivePolicy
 from .spec.policies.breaker_policy import BreakerPolicy
@@ -139,6 +140,7 @@ __all__ = [
     "ConfigurationError",
     "Death",
     "Done",
+    "DrainPolicy",
     "Essential",
     "EssentialEnded",
     "EventStream",

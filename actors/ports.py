@@ -28,6 +28,7 @@ from .facts.records import (
 )
 from .facts.runs import Run
 from .facts.usage import Usage
+from .spec.deployment.drain_policy import DrainPolicy
 from .spec.policies.retention_policy import Retention
 from .spec.worker_spec import WorkerSpec
 
@@ -78,6 +79,7 @@ class Timers(Protocol):
 class Control(StrEnum):
     """What a supervisor requests of a worker over its channel."""
 
+    DRAIN = "drain"
     STOP = "stop"
     PAUSE = "pause"
     RESUME = "resume"
@@ -105,6 +107,10 @@ class Processes(Protocol):
 
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Send the request over the worker's channel, if it has one."""
+        ...
+
+    def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:
+        """Tell the worker to take no more work; its proxy gets WorkDrained when it has none left."""
         ...
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:

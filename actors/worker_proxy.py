@@ -24,6 +24,7 @@ from .messages.internal.to_proxy import (
     StartProcess,
     StopProcess,
     UseSpec,
+    WorkDrained,
 )
 from .messages.internal.to_supervisor import ProcessGone, ProcessReported
 from .ports import Control, Processes, Receiver, Runtime, SpawnRequest, Timer
@@ -31,6 +32,8 @@ from .rules.stop_ladder import (
     Absent,
     Alive,
     Ask,
+    Drain,
+    Drained,
     Effect,
     Ended,
     FoundNoRoom,
@@ -105,6 +108,8 @@ class WorkerProxy(ResilientActor):
                 self._spec, self._terms = spec, Terms(spec.stop, spec.run.reports_health)
             case LadderElapsed(generation=generation, step=step):
                 self._advance(RungElapsed(generation, step))
+            case WorkDrained(generation=generation, problem=problem):
+                self._drained(generation, problem)
             case ProcessStarted(generation=generation, pid=pid):
                 self._advance(Started(generation, pid))
                 tell(self._supervisor, message)
@@ -150,6 +155,10 @@ class WorkerProxy(ResilientActor):
                 self._processes.spawn(SpawnRequest(self._spec, generation, self.actor_ref, self._monitor))
             case Ask(generation=generation):
                 self._processes.send(id_, generation, Control.STOP)
+            case Drain(generation=generation):
+                assert self._terms.policy.drain is not None
+                self._processes.drain(id_, generation, self._terms.policy.drain)
+                self._tell_step(generation, "drain")
             case ShowStacks(generation=generation):
                 self._processes.show_stacks(id_, generation)
                 self._tell_step(generation, "stacks")
@@ -170,8 +179,13 @@ class WorkerProxy(ResilientActor):
                 tell(self._supervisor, unkillable)
                 tell(self.persistence, unkillable)
 
-    def _tell_step(self, generation: int, step: str) -> None:
-        tell(self.persistence, StopStepTaken(self._spec.id, generation, step))
+    def _drained(self, generation: int, problem: str) -> None:
+        if isinstance(self._state, Stopping) and self._state.draining:
+            self._tell_step(generation, "not_drained" if problem else "drained", problem)
+        self._advance(Drained(generation))
+
+    def _tell_step(self, generation: int, step: str, detail: str = "") -> None:
+        tell(self.persistence, StopStepTaken(self._spec.id, generation, step, detail))
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -42,6 +42,8 @@ class Worker:
         self.stopping = threading.Event()
         self._resumed = threading.Event()
         self._resumed.set()
+        self._draining = threading.Event()
+        self._on_drain: Callable[[], object] | None = None
         self._interruption: Interruption | None = None
         self._orphaned = False
         self._database: str | None = None
@@ -75,6 +77,26 @@ class Worker:
         """Whether to take no new job for now. A worker that is asked to stop is no longer paused."""
         return not self._resumed.is_set()
 
+    @property
+    def draining(self) -> bool:
+        """Whether to take no new work from now on, because the worker is about to be asked to stop."""
+        return self._draining.is_set() or not self.running
+
+    def on_drain(self, callback: Callable[[], object]) -> None:
+        """Have this called once, on the thread of the heartbeat, when the worker is to take no new work.
+
+        It must not take long. Call `drained` when no work is left.
+        """
+        self._on_drain = callback
+        if self._draining.is_set():
+            callback()
+
+    def drained(self) -> None:
+        """Report that no work is left, so that the supervisor need not wait any longer."""
+        with self._lock:
+            self._report.drained = True
+            self._report_now()
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait, without limit if `seconds` is None; return True at once when the worker is asked to stop."""
         return self.stopping.wait(seconds)
@@ -84,7 +106,7 @@ class Worker:
         self._resumed.wait()
 
     def interruption(self) -> int:
-        """A descriptor for `poll`: readable while the worker is paused or asked to stop."""
+        """A descriptor for `poll`: readable while the worker is paused, drained or asked to stop."""
         if self._interruption is None:
             with self._lock:
                 self._interruption = self._interruption or Interruption()
@@ -211,7 +233,7 @@ class Worker:
 
     def _on_control(self, line: dict[str, object]) -> None:
         match line:
-            case {"do": "pause"} if self.running:
+            case {"do": "pause"} if not self.draining:
                 self._resumed.clear()
                 self._interrupt()
             case {"do": "resume"}:
@@ -221,14 +243,23 @@ class Worker:
                 self._interrupt()  # if it was asked to stop meanwhile
             case {"do": "stop"}:
                 self.stop()
+            case {"do": "drain"} if not self._draining.is_set():
+                self._drain()
             case {"database": str(address)}:
                 self._database = address
                 self._addressed.set()
             case _:
                 pass  # from a newer supervisor, or too late
 
+    def _drain(self) -> None:
+        self._draining.set()
+        self._resumed.set()
+        self._interrupt()
+        if self._on_drain is not None:
+            self._on_drain()
+
     def _interrupt(self) -> None:
-        if self._interruption is not None and (self.paused or not self.running):
+        if self._interruption is not None and (self.paused or self.draining):
             self._interruption.set()
 
     def _connect(self, heartbeat: Heartbeat) -> None:

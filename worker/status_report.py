@@ -21,6 +21,8 @@ class Report:
         self.job: int | str | None = None
         self.stack_signal: int | None = None
         """The signal that makes the worker write the stacks of its threads, if there is one."""
+        self.drained = False
+        """Whether it was told to take no more work, and has none left."""
         self._status = "pending"
         self._detail = ""
         self._recovered_by: float | None = None
@@ -54,6 +56,8 @@ class Report:
             frame["busy_for_s"] = round(self._busy_until - now, 3)
         if self.stack_signal is not None:
             frame["stack_signal"] = self.stack_signal
+        if self.drained:
+            frame["drained"] = True
         if self._detail:
             frame.setdefault("detail", self._detail)
         return frame

@@ -35,6 +35,8 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     """For how long the worker announces to make no progress."""
     stack_signal: Annotated[int, msgspec.Meta(ge=34, le=64)] | None = None
     """The real-time signal on which it writes the stacks of its threads."""
+    drained: bool = False
+    """Whether a worker that was told to take no more work has none left."""
     detail: _Text = ""
     component_id: _Text | None = None
     """Sent by older workers and ignored: the channel identifies the worker."""

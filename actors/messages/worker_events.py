@@ -110,12 +110,15 @@ class WorkerStopped(msgspec.Struct, frozen=True):
 
 
 class StopStepTaken(msgspec.Struct, frozen=True):
-    """A stopping worker was sent a signal, or asked for its stacks."""
+    """A stopping worker was told to take no more work, was sent a signal, or was asked for its stacks."""
 
     component_id: str
     generation: int
     step: str
-    """`stacks` (it was asked to write its stacks), `SIGTERM` (or its policy's signal) or `SIGKILL`."""
+    """`drain` (it takes no more work), `drained` or `not_drained` (the end of that), `stacks` (it was asked
+    to write its stacks), `SIGTERM` (or its policy's signal) or `SIGKILL`."""
+    detail: str = ""
+    """With `not_drained`: why."""
 
 
 class WorkerSignalled(msgspec.Struct, frozen=True):

@@ -14,8 +14,10 @@ from rekindle.worker.crash_dump import STACK_SIGNAL
 from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
+from ..messages.internal.to_proxy import WorkDrained
 from ..ports import Control, SpawnRequest
 from ..runtime.lanes import Call
+from ..runtime.resilient_actor import tell
 from ..spec.program import Command
 from .channel import DescriptorSentError
 from .logs.worker_log import WorkerLog
@@ -133,6 +135,10 @@ class Child:
         if self.channel is not None:
             with suppress(OSError):
                 self.channel.send(b'{"do": "%s"}\n' % control.value.encode())
+
+    def report_drained(self, problem: str = "") -> None:
+        """Tell its proxy that it has no work left, or why it cannot be drained."""
+        tell(self.request.observer, WorkDrained(self.id, self.generation, problem))
 
     def signal(self, signum: int) -> None:
         """Send it a signal; SIGKILL reaches the whole group."""

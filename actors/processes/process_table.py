@@ -23,6 +23,7 @@ from ..ports import ClaimSource, Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
+from ..spec.deployment.drain_policy import DrainPolicy
 from .cgroups.cgroups import Cgroups
 from .checks.worker_checks import WorkerChecks
 from .child import Child
@@ -119,6 +120,10 @@ class RealProcesses:
     def send(self, component_id: str, generation: int, control: Control) -> None:
         """Send the worker a control line over its channel."""
         self._order(component_id, generation, lambda child: child.send(control))
+
+    def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:
+        """Tell the worker to take no more work; its proxy gets WorkDrained when it has none left."""
+        self._order(component_id, generation, lambda child: self._checks.drain(child, drain))
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send a signal; SIGKILL goes to the whole process group."""

@@ -1,6 +1,6 @@
 """Pure: the life of one worker's process, and the ladder that ends it.
 
-    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (stacks ▸ ask ▸ TERM ▸ KILL ▸ KILL)
+    absent ─start─▶ spawning ─started─▶ alive ─stop─▶ stopping (stacks ▸ drain ▸ ask ▸ TERM ▸ KILL ▸ KILL)
        ▲               │ failed           │ exit          │ exit            │ out of steps
        └───────────────┴──────────────────┴───────────────┘            unkillable ─exit─▶ absent
 
@@ -13,6 +13,7 @@ while one exists is ignored.
 from __future__ import annotations
 
 import signal
+from dataclasses import replace as replaced
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ class Rung(msgspec.Struct, frozen=True):
     wait_s: float
     stacks: bool = False
     """Asks for the stacks of all threads instead."""
+    drains: bool = False
+    """Tells it to take no more work instead; it is over when there is no work left."""
 
 
 STACKS_S = 0.5
@@ -43,6 +46,10 @@ def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool
     """The steps that end a process, in order; `stacks` asks a hung one for its stacks first."""
     if stacks and urgency is Urgency.FIRM:
         return (Rung(None, STACKS_S, stacks=True), *ladder(policy, urgency, has_channel))
+    if policy.drain is not None and urgency is Urgency.GRACEFUL:
+        undrained = replaced(policy, drain=None)
+        drain = Rung(None, policy.drain.within_s, drains=True)
+        return (drain, *ladder(undrained, urgency, has_channel))
     kill = (Rung(signal.SIGKILL, policy.kill_s), Rung(signal.SIGKILL, policy.last_s))
     match urgency:
         case Urgency.GRACEFUL if has_channel:
@@ -86,6 +93,8 @@ class Stopping(msgspec.Struct, frozen=True):
     step: int = 0
     sent: int | None = None
     """The last signal that was sent, if any."""
+    draining: bool = False
+    """It was told to take no more work, and has time to finish what it has."""
 
 
 class Unkillable(msgspec.Struct, frozen=True):
@@ -126,6 +135,12 @@ class RungElapsed(msgspec.Struct, frozen=True):
     step: int
 
 
+class Drained(msgspec.Struct, frozen=True):
+    """The worker has no work left, or cannot be drained."""
+
+    generation: int
+
+
 class FoundNoRoom(msgspec.Struct, frozen=True):
     """The machine has no descriptor, process or memory left for the process."""
 
@@ -140,7 +155,7 @@ class Ended(msgspec.Struct, frozen=True):
     remains: Remains | None = None
 
 
-Trigger = Start | Started | Stop | RungElapsed | FoundNoRoom | Ended
+Trigger = Start | Started | Stop | RungElapsed | Drained | FoundNoRoom | Ended
 
 
 class Spawn(msgspec.Struct, frozen=True):
@@ -151,6 +166,12 @@ class Spawn(msgspec.Struct, frozen=True):
 
 class Ask(msgspec.Struct, frozen=True):
     """Ask the worker to stop, over its channel."""
+
+    generation: int
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """Tell the worker to take no more work."""
 
     generation: int
 
@@ -198,7 +219,7 @@ class TellUnkillable(msgspec.Struct, frozen=True):
     pid: int
 
 
-Effect = Spawn | Ask | ShowStacks | Send | Wait | TellGone | TellNotStarted | TellUnkillable
+Effect = Spawn | Ask | Drain | ShowStacks | Send | Wait | TellGone | TellNotStarted | TellUnkillable
 
 
 class LadderStep(msgspec.Struct, frozen=True):
@@ -244,6 +265,8 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> LadderStep:
             return _begin(generation, pid, urgency, terms, state.step)
         case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _next_rung(state)
+        case Stopping(draining=True), Drained():
+            return _next_rung(state)
         case Unkillable(generation=generation, pid=pid), Stop():
             # The sender of this stop must be notified as well.
             return LadderStep(state, (TellUnkillable(generation, pid),))
@@ -284,7 +307,7 @@ def _next_rung(state: Stopping) -> LadderStep:
     rung, *rest = state.rungs
     step = state.step + 1
     return LadderStep(
-        replace(state, rungs=tuple(rest), step=step, sent=rung.signal),
+        replace(state, rungs=tuple(rest), step=step, sent=rung.signal, draining=rung.drains),
         (_effect(rung, state.generation), Wait(state.generation, step, rung.wait_s)),
     )
 
@@ -292,4 +315,6 @@ def _next_rung(state: Stopping) -> LadderStep:
 def _effect(rung: Rung, generation: int) -> Effect:
     if rung.stacks:
         return ShowStacks(generation)
+    if rung.drains:
+        return Drain(generation)
     return Ask(generation) if rung.signal is None else Send(generation, rung.signal)

@@ -151,6 +151,12 @@ def _stop_sentence(
             return Sentence("stop", f"is stopping: {stop_reason_words(reason)}", Level.DEBUG)
         case StopStepTaken(step="stacks"):
             return Sentence("stop", "was asked for the stacks of its threads")
+        case StopStepTaken(step="drain"):
+            return Sentence("stop", "was told to take no more work")
+        case StopStepTaken(step="drained"):
+            return Sentence("stop", "has no work left", Level.DEBUG)
+        case StopStepTaken(step="not_drained", detail=detail):
+            return Sentence("stop", f"could not be drained: {detail}", Level.WARNING)
         case StopStepTaken(step=step):
             return Sentence("stop", f"was sent {step}")
         case WorkerSignalled(signal=signal):

@@ -242,3 +242,19 @@ def report_a_full_disk(worker: Worker) -> None:
     worker.wait(0.3)
     worker.unhealthy("disk nearly full")
     worker.wait()
+
+
+def drain(worker: Worker) -> None:
+    """Say what it is told, and that it has no work left."""
+
+    def told() -> None:
+        sys.stdout.write("told\n")
+
+    worker.on_drain(told)
+    worker.healthy()
+    while not worker.draining:
+        worker.wait(0.01)
+    sys.stdout.write(f"{worker.draining} {worker.running}\n")
+    worker.drained()
+    worker.wait()
+    sys.stdout.write("asked to stop\n")

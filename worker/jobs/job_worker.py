@@ -90,6 +90,8 @@ class JobWorker:
         self._claimant = _claimant(self.worker, supervised=database is None)
         self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolates)
         self._ending: BaseException | None = None
+        self._resting = 0
+        self._resting_lock = threading.Lock()
         self._note_begun = begun_jobs.noted_by(0)
 
     @classmethod
@@ -160,7 +162,7 @@ class JobWorker:
         """Record the ending, and take the next job if there is one and the worker may take it."""
         attempt = 0
         while True:
-            more = self.worker.running and not self.worker.paused
+            more = not self.worker.draining and not self.worker.paused
             try:
                 exchange = self._held_jobs.resume if attempt else self._held_jobs.exchange
                 exchanged = exchange(claims, ending, more=more)
@@ -182,10 +184,21 @@ class JobWorker:
         if self.worker.paused:
             self.worker.wait_while_paused()
             return
+        if self.worker.draining:
+            self._rest()
+            return
         try:
             claims.idle(self.settings.queues, LONGEST_IDLE_S, self.worker.interruption())
         except QueueUnavailableError:
             self.worker.wait(RECONNECT_S[-1])
+
+    def _rest(self) -> None:
+        """Wait for the end of a worker that takes no more jobs; the last thread to do so reports it."""
+        with self._resting_lock:
+            self._resting += 1
+            if self._resting == self.settings.concurrency:
+                self.worker.drained()
+        self.worker.wait()
 
     # ── one job ──────────────────────────────────────────────────────────────────────────
 

@@ -80,6 +80,15 @@ class ReportProcess(msgspec.Struct, frozen=True):
     """Report to the Supervisor what runs now, as `ProcessReported`."""
 
 
+class WorkDrained(msgspec.Struct, frozen=True):
+    """A worker that was told to take no more work has none left, or cannot be drained."""
+
+    component_id: str
+    generation: int
+    problem: str = ""
+    """Why it cannot be drained, in words."""
+
+
 class LadderElapsed(msgspec.Struct, frozen=True):
     """Timer: a step of the stop ladder has timed out."""
 
@@ -94,6 +103,7 @@ ProxyMessage = (
     | UseSpec
     | ReportProcess
     | LadderElapsed
+    | WorkDrained
     | ProcessStarted
     | SpawnFailed
     | ProcessExited

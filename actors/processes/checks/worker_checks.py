@@ -8,9 +8,11 @@ from __future__ import annotations
 from functools import partial
 
 from ...messages.internal.to_monitor import ConditionChecked
+from ...ports import Control
 from ...runtime.resilient_actor import tell
+from ...spec.deployment.drain_policy import DrainPolicy
 from ..child import Child
-from ..probes.probe_pool import ProbePool
+from ..probes.probe_pool import Answer, ProbePool, Question
 from ..watch.epoll_loop import EpollLoop
 from .life_probe import LifeProbe
 from .ready_checks import ReadyProbe, seek_line
@@ -36,6 +38,22 @@ class WorkerChecks:
         if (spec.ready is not None and spec.ready.probes) or spec.alive is not None:
             self._begin_probes(child)
 
+    def drain(self, child: Child, drain: DrainPolicy) -> None:
+        """Tell a process to take no more work, over its channel and in the way of its policy."""
+        child.send(Control.DRAIN)
+        if drain.probe is None:
+            if child.channel is None:
+                child.report_drained("it has no channel, and stop.drain names neither command nor http")
+            return
+        try:
+            self._pool = pool = self._pool or ProbePool(self._mark)
+        except (OSError, RuntimeError) as error:
+            child.report_drained(str(error))
+            return
+        variables = {"REKINDLE_WORKER_PID": str(child.pid)}
+        told = partial(_drained, child)
+        pool.ask(Question(drain.probe, drain.within_s, child.request.spec, told, variables))
+
     def close(self, timeout_s: float) -> None:
         """Ask nothing more."""
         if self._pool is not None:
@@ -58,3 +76,8 @@ class WorkerChecks:
             ReadyProbe(pool, child, condition, probe, ready).ask_later()
         if alive is not None and alive.probe is not None:
             LifeProbe(pool, child, alive, alive.probe).begin()
+
+
+def _drained(child: Child, answer: Answer) -> None:
+    if child.exit is None:
+        child.report_drained("" if answer.is_good else answer.words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -51,6 +51,8 @@ class Question(msgspec.Struct, frozen=True):
     spec: WorkerSpec | None
     """The worker as whose user a program runs; None: as our own."""
     answered: Callable[[Answer], None]
+    variables: Mapping[str, str] = {}
+    """Further variables of a program."""
 
 
 class _Asked:
@@ -115,7 +117,8 @@ class ProbePool:
         match probe:
             case CommandProbe():
                 asked.progress.words = "did not end"
-                asked.steps = program_run(program_of(probe, spec, self._mark))
+                program = program_of(probe, spec, self._mark, asked.question.variables)
+                asked.steps = program_run(program)
                 self._advance(asked)
             case HttpProbe(url=url):
                 parts = urlsplit(url)

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 
 from rekindle.worker.plain_text import printable
 
 from ...deaths.death import Exit
 from ...spec.probe import CommandProbe
-from ...spec.worker_spec import RESERVED, WorkerSpec
+from ...spec.worker_spec import LISTENING, RESERVED, WorkerSpec
 from ..spawn.posix_spawn import Program, fork_lock, start_process
 from ..spawn.spawner import environment_of
 from ..strays import waited_for, waited_for_lock
 from ..watch.reaper import reap
 from .exchange import READ, BadAnswer, OverdueError, Steps, Waits
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
 MOST_OUTPUT = 4096
 """How much of the end of its output is kept."""
 
 
-def program_of(probe: CommandProbe, spec: WorkerSpec | None, mark: str) -> Program:
+def program_of(
+    probe: CommandProbe, spec: WorkerSpec | None, mark: str, variables: Mapping[str, str] = _NONE
+) -> Program:
     """The program of a probe; the mark lets it end with its supervisor, however that ends."""
     if spec is None:
         return Program(probe.argv, {**os.environ, "REKINDLE_SYSTEM": mark}, None, None)
     environment = environment_of(spec, os.environ)
     environment = {name: value for name, value in environment.items() if name not in RESERVED}
-    return Program(probe.argv, {**environment, "REKINDLE_SYSTEM": mark}, spec.cwd, spec.user)
+    own = {name: value for name, value in environment.items() if name not in LISTENING}
+    return Program(probe.argv, {**own, **variables, "REKINDLE_SYSTEM": mark}, spec.cwd, spec.user)
 
 
 def program_run(program: Program) -> Steps:

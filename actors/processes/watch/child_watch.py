@@ -98,6 +98,8 @@ class ChildWatch:
         """Send the monitor what came over a channel."""
         monitor = child.request.monitor
         for frame in frames:
+            if frame.drained:
+                child.report_drained()
             monitor.tell(FrameReceived(child.id, child.generation, frame))
         violation = child.new_violation()
         if violation is not None:

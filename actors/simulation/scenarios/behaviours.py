@@ -40,6 +40,8 @@ class Behaviour:
     """Like a process that waits for a dead disk. Only in virtual time: a real process cannot be made to."""
     stops_after: float = 0.0
     """How long it takes to end after a request."""
+    drains_in_s: float = 0.0
+    """How long it takes to finish its work after it was told to take no more."""
     needs_database: float | None = None
     """It needs the database for this many seconds from its start, and dies without it."""
     heartbeat: float | None = None

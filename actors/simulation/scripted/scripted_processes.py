@@ -15,9 +15,10 @@ from ...deaths.death import Exit, Job
 from ...facts.frames import Frame
 from ...facts.usage import Usage
 from ...messages.internal.to_monitor import ChannelClosed
-from ...messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed
+from ...messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed, WorkDrained
 from ...ports import Control, Receiver, Runtime, SpawnRequest
 from ...runtime.resilient_actor import tell
+from ...spec.deployment.drain_policy import DrainPolicy
 from ..scenarios.behaviours import Behaviour
 from ..scenarios.history import Asked, Ended, History, Spawned, SpawnRefused
 from ..scenarios.moves import Phase
@@ -182,6 +183,14 @@ class ScriptedProcesses:
                 process.request_stop()
         else:
             process.heartbeats.idle = control is Control.PAUSE
+
+    def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:
+        """Tell the worker to take no more work; it has none."""
+        process = self._of(component_id, generation)
+        if process is not None:
+            self.controls.append((self._now(), component_id, Control.DRAIN))
+            drained = WorkDrained(component_id, generation)
+            self.runtime.timers.after(process.behaviour.drains_in_s, process.request.observer, drained)
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send the worker a signal, as the supervisor."""

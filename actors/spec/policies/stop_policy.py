@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from ...deaths.death import NOT_A_SIGNAL, signal_name, signal_number
-from ...errors import Problem
+from ...errors import Problem, SpecError
+from ..deployment.drain_policy import DrainPolicy
 from ..validation import (
     Policy,
     check,
@@ -30,7 +32,7 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPolicy(Policy):
-    """The stop ladder: request, SIGTERM, SIGKILL, and how long to wait after each step.
+    """The stop ladder: drain, request, SIGTERM, SIGKILL, and how long to wait after each step.
 
     A plain command cannot be asked. A graceful stop begins with SIGTERM and waits `ask_s` after
     it; `term_s` is not used then.
@@ -53,7 +55,11 @@ class StopPolicy(Policy):
         True, "Whether `rekindle run` ends the processes that the worker detached when the worker ends."
     )
 
+    drain: DrainPolicy | None = setting(None)
+
     def __post_init__(self) -> None:
+        if isinstance(self.drain, Mapping):
+            object.__setattr__(self, "drain", _drain(self.drain))
         check(self)
         name = signal_name(self.signal_number)
         if signal_number(name) is not None:  # real-time signals have numbers only
@@ -69,7 +75,8 @@ class StopPolicy(Policy):
     @property
     def total_s(self) -> float:
         """How long a stop may take at most, with every step of the ladder."""
-        return self.ask_s + self.term_s + self.kill_s + self.last_s
+        drain_s = 0.0 if self.drain is None else self.drain.within_s
+        return drain_s + self.ask_s + self.term_s + self.kill_s + self.last_s
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
         """A signal that does not exist, or that does not end a process."""
@@ -81,3 +88,16 @@ class StopPolicy(Policy):
         elif number == signals.SIGSTOP:
             reason = "only suspends a process; use a signal that ends it, such as SIGTERM"
             yield Problem("signal", reason, self.signal)
+
+
+def _drain(table: Mapping[str, Any]) -> DrainPolicy:
+    """The policy that a table describes.
+
+    Raises:
+        SpecError: it has problems.
+    """
+    try:
+        return DrainPolicy(**table)
+    except SpecError as error:
+        problems = [Problem("drain", f"{each.field} {each.reason}", each.value) for each in error.problems]
+        raise SpecError("StopPolicy", problems, "policy") from None

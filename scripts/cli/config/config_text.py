@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+from rekindle.actors.spec.deployment.drain_policy import DrainPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
 from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.actors.spec.policies.stop_policy import StopPolicy
 from rekindle.actors.spec.program import Command
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password
@@ -184,9 +186,15 @@ def _policy(spec: WorkerSpec, table: str) -> dict[str, Any] | None:
     if policy is None:
         return None
     settings = _with_probes(as_table(policy), type(policy))
+    if isinstance(policy, StopPolicy):
+        settings |= _drain(settings.pop("drain"))
     if isinstance(policy, LogPolicy) and policy.file is not None:
         settings["file"] = filled_in(policy.file, spec.id, spec.group)
     return settings | {"command": masked("", settings["command"])} if table == "release" else settings
+
+
+def _drain(policy: DrainPolicy | None) -> dict[str, Any]:
+    return {} if policy is None else {"drain": _with_probes(as_table(policy), DrainPolicy)}
 
 
 def _with_probes(settings: dict[str, Any], kind: type) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from rekindle.actors.rules.stop_ladder import (
     Absent,
     Alive,
     Ask,
+    Drain,
+    Drained,
     Effect,
     Ended,
     FoundNoRoom,
@@ -40,6 +42,7 @@ from rekindle.actors.rules.stop_ladder import (
     advance,
     ladder,
 )
+from rekindle.actors.spec.deployment.drain_policy import DrainPolicy
 from rekindle.actors.spec.policies.stop_policy import StopPolicy, Urgency
 
 POLICY = StopPolicy()
@@ -309,3 +312,28 @@ def test_a_start_that_finds_no_room_is_tried_again() -> None:
 )
 def test_a_start_that_waits_for_room_is_called_off_by_a_stop(state: State, trigger: Trigger) -> None:
     assert advance(state, trigger, PLAIN) == LadderStep(Absent(), (TellNotStarted(3), TellGone(3, Exit())))
+
+
+DRAINING = Terms(StopPolicy(drain=DrainPolicy(within_s=7)), has_channel=True)
+
+
+def test_a_graceful_stop_begins_with_the_drain_if_the_policy_has_one() -> None:
+    rungs = ladder(DRAINING.policy, Urgency.GRACEFUL, has_channel=True)
+    assert rungs == (Rung(None, 7, drains=True), *ladder(POLICY, Urgency.GRACEFUL, has_channel=True))
+    assert ladder(DRAINING.policy, Urgency.FIRM, True) == ladder(POLICY, Urgency.FIRM, True)
+
+
+def test_a_drained_worker_is_asked_to_stop_at_once_and_another_one_when_its_time_is_over() -> None:
+    draining = advance(Alive(1, 100), Stop(1, Urgency.GRACEFUL), DRAINING)
+    assert draining.effects == (Drain(1), Wait(1, 1, 7))
+    for end in (Drained(1), RungElapsed(1, 1)):
+        asked = advance(draining.state, end, DRAINING)
+        assert asked.effects == (Ask(1), Wait(1, 2, 10))
+        # What arrives late changes nothing.
+        assert advance(asked.state, Drained(1), DRAINING) == LadderStep(asked.state)
+        assert advance(asked.state, RungElapsed(1, 1), DRAINING) == LadderStep(asked.state)
+
+
+def test_a_firmer_stop_ends_a_drain() -> None:
+    draining = advance(Alive(1, 100), Stop(1, Urgency.GRACEFUL), DRAINING)
+    assert advance(draining.state, Stop(1, Urgency.FIRM), DRAINING).effects[0] == Send(1, SIGTERM)

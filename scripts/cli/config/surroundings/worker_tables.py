@@ -15,7 +15,7 @@ from .placeholders import Problems, Values, mistaken, with_values
 
 Table = Mapping[str, Any]
 
-EXPANDED = ("env_file", "command", "env", "cwd", "stdin", "ready", "alive", "log")
+EXPANDED = ("env_file", "command", "env", "cwd", "stdin", "ready", "alive", "log", "stop")
 """The keys of a worker in whose values placeholders are replaced."""
 
 _SHORTEST = 4
