@@ -70,7 +70,8 @@ def test_a_web_server_serves_a_socket_that_stays_open_while_it_is_killed(run: Ru
     before, address = healthy(system), system.sockets()["web"]
     assert asked(system)
     os.kill(before, signal.SIGKILL)
-    socket.create_connection(tuple(address.rsplit(":", 1)), timeout=PATIENCE_S).close()
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=PATIENCE_S).close()
     system.wait_until("w", lambda w: w.pid not in (None, before), timeout_s=PATIENCE_S)
     assert asked(system)
     assert system.sockets()["web"] == address
