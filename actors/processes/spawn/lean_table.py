@@ -49,7 +49,8 @@ class LeanTable:
         Raises:
             OSError: it could not be started.
         """
-        if max(descriptors) < MANY or not self._is_possible:
+        is_large = len(descriptors) > _MOST_DESCRIPTORS  # it has many sockets
+        if max(descriptors) < MANY or is_large or not self._is_possible:
             return spawn(descriptors)
         if self._thread is None:
             try:
