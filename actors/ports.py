@@ -16,7 +16,7 @@ from .deaths.crash_bundle import Bundle
 from .facts.alert import Alert
 from .facts.audit_entry import AuditEntry
 from .facts.jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
-from .facts.queues import QueuePause
+from .facts.queues import PeriodicPlan, PeriodicView, QueuePause
 from .facts.records import (
     DeathRecord,
     EventPage,
@@ -229,6 +229,20 @@ class Jobs(Protocol):
 
     def pauses(self) -> tuple[QueuePause, ...]:
         """The queues that are paused now, by name."""
+        ...
+
+    def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
+        """Have these periodic jobs and no others; a new schedule counts from now on."""
+        ...
+
+    def periodic(self) -> tuple[PeriodicView, ...]:
+        """Every periodic job, by name."""
+        ...
+
+    def advance_periodic(
+        self, before: PeriodicView, after: PeriodicView, jobs: Sequence[NewJob]
+    ) -> tuple[int, ...] | None:
+        """Note that due times are dealt with, and add the jobs for them; None if another process did."""
         ...
 
     def resume(self, queue: str) -> bool:

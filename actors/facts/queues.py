@@ -5,6 +5,31 @@ from __future__ import annotations
 import msgspec
 
 
+class PeriodicPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A periodic job, as far as the store knows it."""
+
+    name: str
+    queue: str
+    schedule: str
+    """In words; if it changes, due times count from then on."""
+    next_due_wall_ms: int
+
+
+class PeriodicView(msgspec.Struct, frozen=True, kw_only=True):
+    """A periodic job, and what became of its due times."""
+
+    name: str
+    queue: str
+    schedule: str
+    last_due_wall_ms: int
+    """Up to which time its due times are dealt with; at first the time when it was declared."""
+    next_due_wall_ms: int | None
+    last_job_id: int | None
+    """The latest job that was enqueued for it."""
+    missed: int
+    """How many due times passed while no supervisor ran."""
+
+
 class QueuePause(msgspec.Struct, frozen=True, kw_only=True):
     """No job of the queue is started; jobs that were started before run to their end."""
 

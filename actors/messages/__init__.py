@@ -62,7 +62,7 @@ from .group_events import (
     GroupRestored,
 )
 from .published import Published, Snapshot, StateChanged
-from .queue_events import QueueEvent, QueuePaused, QueueResumed
+from .queue_events import PeriodicEnqueued, PeriodicMissed, QueueEvent, QueuePaused, QueueResumed
 from .replies import (
     AlertReport,
     BreakerStatus,
@@ -144,6 +144,8 @@ __all__ = [
     "PauseBegan",
     "PauseEnded",
     "PauseWorkers",
+    "PeriodicEnqueued",
+    "PeriodicMissed",
     "Published",
     "QueueEvent",
     "QueuePaused",

@@ -22,4 +22,24 @@ class QueueResumed(msgspec.Struct, frozen=True):
     """Whether the time of the pause was over."""
 
 
-QueueEvent = QueuePaused | QueueResumed
+class PeriodicEnqueued(msgspec.Struct, frozen=True):
+    """A periodic job was put into its queue."""
+
+    name: str
+    queue: str
+    job_id: int
+    due_wall_ms: int
+    missed: int = 0
+    """How many due times it stands for that were missed."""
+
+
+class PeriodicMissed(msgspec.Struct, frozen=True):
+    """Due times of a periodic job passed while no supervisor ran, and no job stands for them."""
+
+    name: str
+    queue: str
+    times: int
+    last_due_wall_ms: int
+
+
+QueueEvent = QueuePaused | QueueResumed | PeriodicEnqueued | PeriodicMissed

@@ -21,14 +21,16 @@ from ..facts.jobs import CURRENT_RUN
 from ..facts.records import FormerClaimsReleased, MetaSet, MirrorWiped, Record, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
-from ..messages.internal.to_desks import WatchQueues
+from ..messages.internal.to_desks import DeclarePeriodic, WatchQueues
 from ..messages.internal.to_monitor import Attend
 from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_supervisor import Declare
+from ..periodic_desk import PeriodicDesk
 from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
 from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
@@ -55,6 +57,7 @@ class Actors(msgspec.Struct, frozen=True):
     commits: CommitTimes
     """What the persistence actor notes of its commits."""
     alerts: Ref | None = None
+    periodic: Ref | None = None
 
 
 def assemble(
@@ -74,6 +77,7 @@ def assemble(
     declared: Receiver | None = None,
     opening: tuple[Record, ...] = (),
     patience_s: float = 0.0,
+    periodic: Iterable[Periodic] = (),
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -123,7 +127,12 @@ def assemble(
     )
     watch.tell(queues_to_watch(specs))
     supervisor.tell(Declare(specs, remembered))
-    return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk)
+    clock_desk = runtime.start(
+        PeriodicDesk, runtime=runtime, store=store, persistence=persistence, watch=watch
+    )
+    if served_by(specs):
+        clock_desk.tell(DeclarePeriodic(tuple(periodic)))
+    return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk, clock_desk)
 
 
 def _begin(

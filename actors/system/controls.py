@@ -33,7 +33,7 @@ from ..messages import (
     WorkerStatus,
 )
 from ..messages.argument_checks import wrong_entry, wrong_event
-from ..messages.internal.to_desks import QueuesTouched
+from ..messages.internal.to_desks import DeclarePeriodic, QueuesTouched
 from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_supervisor import WorkersDeclared
 from ..ports import Store
@@ -42,6 +42,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.group_order import joined
 from ..spec.job_payload import checked_queue, new_jobs
 from ..spec.policies.group import Group
+from ..spec.policies.periodic import Periodic
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec
@@ -176,6 +177,10 @@ class Controls:
     def _notify_queue_watch(self, job_ids: tuple[int, ...]) -> None:
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.watch, QueuesTouched(job_ids))
+
+    def change_periodic(self, jobs: tuple[Periodic, ...]) -> None:
+        """Enqueue exactly these jobs by the clock from now on."""
+        tell(self._requests.actors.periodic, DeclarePeriodic(jobs))
 
     def _announce(self, event: QueueEvent) -> None:
         if self._requests.parts is not None:

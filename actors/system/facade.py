@@ -28,6 +28,7 @@ from ..processes.fingerprints import Fingerprints
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
+from ..spec.policies.periodic import Periodic, distinct_periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
@@ -55,6 +56,7 @@ class System(SystemView):
         alerts: AlertPolicy | None = None,
         retention: Retention | None = None,
         inherited_sockets: Mapping[str, int] | None = None,
+        periodic: Iterable[Periodic] = (),
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -70,12 +72,15 @@ class System(SystemView):
             retention: how much of the past is kept.
             inherited_sockets: descriptors of listening sockets that are open already, by the names of
                 the sockets; the system uses them and closes them.
+            periodic: the jobs that are put into queues by the clock.
 
         Raises:
-            SpecError: two workers share an id, or wait for each other; or a group is invalid.
+            SpecError: two workers share an id, or wait for each other; or a group or a periodic job is
+                invalid.
         """
         try:
             workers = DeclaredWorkers(specs, groups)
+            clocked = distinct_periodic(periodic, workers.queues)
         except BaseException:
             store.close()  # the caller may hold no other reference to it
             raise
@@ -83,7 +88,15 @@ class System(SystemView):
         super().__init__(Requests(workers), workers, History(store))
         self._controls = Controls(self._requests, self._workers, store, fingerprints)
         self._lifecycle = Lifecycle(
-            Settings(max_concurrent_starts, guarded, adopts_orphans, alerts, retention, inherited_sockets),
+            Settings(
+                max_concurrent_starts,
+                guarded,
+                adopts_orphans,
+                alerts,
+                retention,
+                inherited_sockets,
+                clocked,
+            ),
             self._workers,
             store,
             requests=self._requests,
@@ -246,6 +259,14 @@ class System(SystemView):
     def change(self, specs: Iterable[WorkerSpec], groups: Iterable[Group] = ()) -> Changes:
         """Supervise exactly these workers and groups from now on; unchanged workers are left alone."""
         return self._controls.change(specs, groups)
+
+    def change_periodic(self, jobs: Iterable[Periodic]) -> None:
+        """Enqueue exactly these jobs by the clock from now on.
+
+        Raises:
+            SpecError: two of them share a name, or no worker serves the queue of one.
+        """
+        self._controls.change_periodic(distinct_periodic(jobs, self._workers.queues))
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""

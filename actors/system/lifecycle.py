@@ -36,6 +36,7 @@ from ..release_desk import ReleaseDesk
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True):
     alerts: AlertPolicy | None
     retention: Retention | None
     inherited_sockets: Mapping[str, int] | None = None
+    periodic: tuple[Periodic, ...] = ()
 
 
 class Lifecycle:
@@ -188,6 +190,7 @@ class Lifecycle:
             prober=self._prober,
             opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
             patience_s=WRITABLE_S,
+            periodic=self._settings.periodic,
         )
 
     def _take_back(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ..facts.jobs import JobCrash, JobView, NewJob, QueueStats
-from ..facts.queues import QueuePause
+from ..facts.queues import PeriodicPlan, PeriodicView, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
 
@@ -88,6 +88,20 @@ class WatchedJobs:
     def pauses(self) -> tuple[QueuePause, ...]:
         """The queues that are paused now, by name."""
         return self._jobs.pauses()
+
+    def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
+        """Have these periodic jobs and no others."""
+        self._jobs.declare_periodic(plans)
+
+    def periodic(self) -> tuple[PeriodicView, ...]:
+        """Every periodic job, by name."""
+        return self._jobs.periodic()
+
+    def advance_periodic(
+        self, before: PeriodicView, after: PeriodicView, jobs: Sequence[NewJob]
+    ) -> tuple[int, ...] | None:
+        """Note that due times are dealt with, and add the jobs for them."""
+        return self._jobs.advance_periodic(before, after, jobs)
 
     def resume(self, queue: str) -> bool:
         """Start jobs of the queue again; False if it was not paused."""

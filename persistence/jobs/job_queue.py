@@ -24,8 +24,7 @@ from rekindle.actors.facts.jobs import (
     served_queues,
     with_pauses,
 )
-from rekindle.actors.facts.queues import QueuePause
-from rekindle.actors.spec.job_payload import checked_queue, new_jobs, new_pause
+from rekindle.actors.spec.job_payload import checked_queue, new_jobs
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
@@ -35,10 +34,11 @@ from ..database.write_connection import Writing
 from ..database.write_priority import Precedence
 from ..schema.tables import META
 from . import job_statements as sql
-from . import queue_settings
+from . import setting_rows
 from .claim_release import notify_workers
 from .job_rows import crash, queues, view
 from .new_jobs import add_jobs
+from .queue_settings import QueueSettings
 
 LOT = 500
 """How many numbers go into one statement: every database has its own limit."""
@@ -46,7 +46,7 @@ LOT = 500
 LARGEST_NUMBER = 2**63 - 1
 
 
-class JobQueue:
+class JobQueue(QueueSettings):
     """All queues of one database. Opened by `open_queue`, or as `jobs` of a store.
 
     One connection is kept for writing, used by one thread at a time; each read opens its own.
@@ -194,36 +194,7 @@ class JobQueue:
         """The figures of every queue that has jobs, by name."""
         with self._reading() as connection:
             found = queues(connection.execute(sql.STATS))
-            return with_pauses(found, queue_settings.pauses(connection, wall_ms()))
-
-    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
-        """Start no further job of the queue, for this time or until it is resumed.
-
-        Jobs that were started before run to their end. The pause is durable: neither a restart of the
-        workers nor one of the supervisor ends it.
-
-        Raises:
-            UnknownQueueError: no worker serves the queue.
-            PayloadError: the time is not valid.
-            StoreUnavailableError: the database cannot be written to now.
-        """
-        pause = new_pause(checked_queue(queue, self.served()), wall_ms(), reason, for_s)
-        with self._transaction() as connection:
-            queue_settings.set_pause(connection, pause)
-        return pause
-
-    def pauses(self) -> tuple[QueuePause, ...]:
-        """The queues that are paused now, by name."""
-        with self._reading() as connection:
-            return queue_settings.pauses(connection, wall_ms())
-
-    def resume(self, queue: str) -> bool:
-        """Start jobs of the queue again; False if it was not paused."""
-        with self._transaction() as connection:
-            was_paused = queue_settings.end_pause(connection, queue, wall_ms())
-            notify_workers(connection)
-        self.wake_workers([queue])
-        return was_paused
+            return with_pauses(found, setting_rows.pauses(connection, wall_ms()))
 
     def retry(self, job_ids: Sequence[int]) -> None:
         """Put toxic or failed jobs back with their counts cleared, all or none."""

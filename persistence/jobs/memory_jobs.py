@@ -26,9 +26,7 @@ from rekindle.actors.facts.jobs import (
     sound_count,
     with_pauses,
 )
-from rekindle.actors.facts.queues import QueuePause
 from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
-from rekindle.actors.spec.job_payload import new_pause
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.worker.jobs.claims import Claimant
 
@@ -40,18 +38,16 @@ Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
 
 
-class MemoryJobs:
+class MemoryJobs(MemoryQueues):
     """Keeps the jobs in a dictionary. No process but this one can reach them."""
 
     def __init__(self, wall_ms: Callable[[], int] = wall_ms) -> None:
-        self.wall_ms = wall_ms
-        """The clock; a simulation sets its own."""
+        super().__init__(wall_ms)
         self._numbers = itertools.count(1)
         self._jobs: dict[int, JobView] = {}
         self._runs: dict[int, tuple[str, bool]] = {}
         """By claimed job: the run of the claimant, and whether the job is executed alone."""
         self._crashes: list[JobCrash] = []
-        self._queues = MemoryQueues()
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
@@ -144,19 +140,7 @@ class MemoryJobs:
                 took = (job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0)
                 busy_ms[job.queue] += max(0, took)
         stats = (queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in counts)
-        return with_pauses(stats, self._queues.pauses(self.wall_ms()))
-
-    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
-        """Start no further job of the queue."""
-        return self._queues.pause(new_pause(queue, self.wall_ms(), reason, for_s))
-
-    def pauses(self) -> tuple[QueuePause, ...]:
-        """The queues that are paused now, by name."""
-        return self._queues.pauses(self.wall_ms())
-
-    def resume(self, queue: str) -> bool:
-        """Start jobs of the queue again; False if it was not paused."""
-        return self._queues.resume(queue, self.wall_ms())
+        return with_pauses(stats, self.pauses())
 
     def retry(self, job_ids: Sequence[int]) -> None:
         """Put toxic or failed jobs back with their counts cleared, all or none."""
@@ -253,7 +237,7 @@ class MemoryJobs:
         return any(job.crash_count > 0 for job in self._due(queue))
 
     def _due(self, queue: str) -> list[JobView]:
-        if self._queues.is_paused(queue, self.wall_ms()):
+        if self.is_paused(queue):
             return []
         now = self.wall_ms()
         return [

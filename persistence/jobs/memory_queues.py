@@ -2,31 +2,80 @@
 
 from __future__ import annotations
 
-from rekindle.actors.facts.queues import QueuePause
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from rekindle.actors.facts.jobs import NewJob
+from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from rekindle.actors.spec.job_payload import new_pause
 
 
 class MemoryQueues:
-    """The pauses of the queues."""
+    """The pauses of the queues, and the periodic jobs."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall_ms: Callable[[], int]) -> None:
+        self.wall_ms = wall_ms
+        """The clock; a simulation sets its own."""
         self._pauses: dict[str, QueuePause] = {}
+        self._periodic: dict[str, PeriodicView] = {}
 
-    def pauses(self, now_wall_ms: int) -> tuple[QueuePause, ...]:
-        """The pauses that are not over."""
-        return tuple(self._pauses[name] for name in sorted(self._pauses) if self.is_paused(name, now_wall_ms))
+    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
+        """Put the jobs into the queue; return their numbers."""
+        raise NotImplementedError
 
-    def is_paused(self, queue: str, now_wall_ms: int) -> bool:
+    # ── pauses ───────────────────────────────────────────────────────────────────────────
+
+    def pauses(self) -> tuple[QueuePause, ...]:
+        """The queues that are paused now, by name."""
+        return tuple(self._pauses[name] for name in sorted(self._pauses) if self.is_paused(name))
+
+    def is_paused(self, queue: str) -> bool:
         """Whether jobs of the queue may not be started now."""
         pause = self._pauses.get(queue)
-        return pause is not None and (pause.until_wall_ms is None or pause.until_wall_ms > now_wall_ms)
+        return pause is not None and (pause.until_wall_ms is None or pause.until_wall_ms > self.wall_ms())
 
-    def pause(self, pause: QueuePause) -> QueuePause:
-        """Pause a queue."""
-        self._pauses[pause.queue] = pause
-        return pause
+    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
+        """Start no further job of the queue."""
+        self._pauses[queue] = new_pause(queue, self.wall_ms(), reason, for_s)
+        return self._pauses[queue]
 
-    def resume(self, queue: str, now_wall_ms: int) -> bool:
-        """End the pause of a queue; False if there was none."""
-        was_paused = self.is_paused(queue, now_wall_ms)
+    def resume(self, queue: str) -> bool:
+        """Start jobs of the queue again; False if it was not paused."""
+        was_paused = self.is_paused(queue)
         self._pauses.pop(queue, None)
         return was_paused
+
+    # ── periodic jobs ────────────────────────────────────────────────────────────────────
+
+    def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
+        """Have these periodic jobs and no others; a new schedule counts from now on."""
+        before, self._periodic = self._periodic, {}
+        for plan in plans:
+            known = before.get(plan.name)
+            if known is None or known.schedule != plan.schedule:
+                known = PeriodicView(
+                    name=plan.name,
+                    queue=plan.queue,
+                    schedule=plan.schedule,
+                    last_due_wall_ms=self.wall_ms(),
+                    next_due_wall_ms=plan.next_due_wall_ms,
+                    last_job_id=None if known is None else known.last_job_id,
+                    missed=0 if known is None else known.missed,
+                )
+            self._periodic[plan.name] = replace(known, queue=plan.queue)
+
+    def periodic(self) -> tuple[PeriodicView, ...]:
+        """Every periodic job, by name."""
+        return tuple(self._periodic[name] for name in sorted(self._periodic))
+
+    def advance_periodic(
+        self, before: PeriodicView, after: PeriodicView, jobs: Sequence[NewJob]
+    ) -> tuple[int, ...] | None:
+        """Note that due times are dealt with, and add the jobs for them; None if another process did."""
+        now = self._periodic.get(before.name)
+        if now is None or (now.last_due_wall_ms, now.schedule) != (before.last_due_wall_ms, before.schedule):
+            return None
+        ids = self.add(before.queue, jobs)
+        self._periodic[after.name] = replace(after, last_job_id=ids[-1]) if ids else after
+        return ids

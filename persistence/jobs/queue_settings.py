@@ -1,63 +1,82 @@
-"""What is set for a queue as a whole: its pause."""
+"""What is set for queues as a whole, and the jobs that they get by the clock, over SQLAlchemy."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 
-from sqlalchemy import Connection, Select, Update, bindparam, or_, select, text, update
+from sqlalchemy import Connection
 
-from rekindle.actors.facts.queues import QueuePause
+from rekindle.actors.facts.jobs import NewJob
+from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from rekindle.actors.spec.job_payload import checked_queue, new_pause
 
-from ..schema.tables import QUEUE
-from ..sql.encoding import storable
-
-_PAUSED: Select[*tuple[Any, ...]] = (
-    select(QUEUE)
-    .where(
-        QUEUE.c.paused_at_wall_ms.is_not(None),
-        or_(QUEUE.c.paused_until_wall_ms.is_(None), QUEUE.c.paused_until_wall_ms > bindparam("now")),
-    )
-    .order_by(QUEUE.c.name)
-)
-_RESUME: Update = (
-    update(QUEUE)
-    .where(QUEUE.c.name == bindparam("queue"))
-    .values(paused_at_wall_ms=None, paused_until_wall_ms=None, pause_reason=None)
-)
-_ENSURE = text("INSERT INTO rekindle_queue (name) VALUES (:name) ON CONFLICT DO NOTHING")
+from ..database.wall_clock import wall_ms
+from . import periodic_rows, setting_rows
+from .claim_release import notify_workers
 
 
-def pauses(connection: Connection, now_wall_ms: int) -> tuple[QueuePause, ...]:
-    """The queues that are paused now, by name."""
-    return tuple(
-        QueuePause(
-            queue=row.name,
-            at_wall_ms=row.paused_at_wall_ms,
-            until_wall_ms=row.paused_until_wall_ms,
-            reason=row.pause_reason or "",
-        )
-        for row in connection.execute(_PAUSED, {"now": now_wall_ms})
-    )
+class QueueSettings:
+    """The part of `JobQueue` that is about whole queues."""
 
+    def served(self) -> tuple[str, ...]:
+        """The queues that the workers of the latest supervisor serve."""
+        raise NotImplementedError
 
-def set_pause(connection: Connection, pause: QueuePause) -> None:
-    """Pause a queue; a former pause of it is replaced."""
-    ensure_row(connection, pause.queue)
-    values = {
-        "paused_at_wall_ms": pause.at_wall_ms,
-        "paused_until_wall_ms": pause.until_wall_ms,
-        "pause_reason": storable(pause.reason),
-    }
-    connection.execute(update(QUEUE).where(QUEUE.c.name == pause.queue).values(values))
+    def wake_workers(self, queues: Iterable[str]) -> None:
+        """Wake idle workers after a commit."""
+        raise NotImplementedError
 
+    def _transaction(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError
 
-def end_pause(connection: Connection, queue: str, now_wall_ms: int) -> bool:
-    """Resume a queue; False if it was not paused."""
-    was_paused = any(pause.queue == queue for pause in pauses(connection, now_wall_ms))
-    connection.execute(_RESUME, {"queue": queue})
-    return was_paused
+    def _reading(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError
 
+    def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
+        """Start no further job of the queue, for this time or until it is resumed.
 
-def ensure_row(connection: Connection, queue: str) -> None:
-    """Have a row for the settings of a queue."""
-    connection.execute(_ENSURE, {"name": queue})
+        Jobs that were started before run to their end. The pause is durable: neither a restart of the
+        workers nor one of the supervisor ends it.
+
+        Raises:
+            UnknownQueueError: no worker serves the queue.
+            PayloadError: the time is not valid.
+            StoreUnavailableError: the database cannot be written to now.
+        """
+        pause = new_pause(checked_queue(queue, self.served()), wall_ms(), reason, for_s)
+        with self._transaction() as connection:
+            setting_rows.set_pause(connection, pause)
+        return pause
+
+    def pauses(self) -> tuple[QueuePause, ...]:
+        """The queues that are paused now, by name."""
+        with self._reading() as connection:
+            return setting_rows.pauses(connection, wall_ms())
+
+    def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
+        """Have these periodic jobs and no others; a new schedule counts from now on."""
+        with self._transaction() as connection:
+            periodic_rows.declare(connection, plans, wall_ms())
+
+    def periodic(self) -> tuple[PeriodicView, ...]:
+        """Every periodic job, by name."""
+        with self._reading() as connection:
+            return periodic_rows.rows(connection)
+
+    def advance_periodic(
+        self, before: PeriodicView, after: PeriodicView, jobs: Sequence[NewJob]
+    ) -> tuple[int, ...] | None:
+        """Note that due times are dealt with, and add the jobs for them; None if another process did."""
+        with self._transaction() as connection:
+            ids = periodic_rows.advance(connection, before, after, jobs, wall_ms())
+        self.wake_workers([before.queue])
+        return ids
+
+    def resume(self, queue: str) -> bool:
+        """Start jobs of the queue again; False if it was not paused."""
+        with self._transaction() as connection:
+            was_paused = setting_rows.end_pause(connection, queue, wall_ms())
+            notify_workers(connection)
+        self.wake_workers([queue])
+        return was_paused

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from ...facts.queues import QueuePause
+from ...facts.queues import PeriodicView, QueuePause
 from ...ports import Jobs
 from ...spec.job_payload import checked_queue
 from ..serving.json_values import CommandResult, view, view_type
 from .route import Request
 
 Pause = view_type(QueuePause)
+PeriodicJob = view_type(PeriodicView)
 
 
 class PausedQueues(msgspec.Struct, frozen=True):
@@ -22,6 +23,21 @@ class PausedQueues(msgspec.Struct, frozen=True):
 def paused(jobs: Jobs) -> PausedQueues:
     """The queues that are paused, by name."""
     return PausedQueues(view(jobs.pauses()))
+
+
+class PeriodicJobs(msgspec.Struct, frozen=True):
+    """The periodic jobs, by name."""
+
+    periodic: list[PeriodicJob]  # type: ignore[valid-type]
+
+
+def periodic_jobs(jobs: Jobs) -> PeriodicJobs:
+    """The periodic jobs, and what became of their due times."""
+    return PeriodicJobs(view(jobs.periodic()))
+
+
+def periodic(request: Request) -> object:
+    return periodic_jobs(request.operator.jobs)
 
 
 def pauses(request: Request) -> object:

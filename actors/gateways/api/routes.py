@@ -232,6 +232,7 @@ ROUTES: tuple[Route, ...] = (
     _stored(
         "/queues/pauses", "The queues that are paused", queue_handlers.pauses, queue_handlers.PausedQueues
     ),
+    _stored("/periodic", "The periodic jobs, by name", queue_handlers.periodic, queue_handlers.PeriodicJobs),
     _command(
         "/queues/{name}/pause",
         "pause_queue",

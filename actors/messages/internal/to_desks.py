@@ -8,6 +8,7 @@ import msgspec
 
 from ...deaths.death import Exit
 from ...facts.jobs import JobSettled
+from ...spec.policies.periodic import Periodic
 from ...spec.policies.resource_limits import ResourceLimits
 from .. import Published, Snapshot, StateChanged
 
@@ -73,6 +74,19 @@ class QueuesTouched(msgspec.Struct, frozen=True):
     """The queues may have changed; `job_ids` are the changed jobs, as far as they are known."""
 
     job_ids: tuple[int, ...] = ()
+
+
+class DeclarePeriodic(msgspec.Struct, frozen=True):
+    """These periodic jobs are to be enqueued, and no others."""
+
+    jobs: tuple[Periodic, ...]
+
+
+class PeriodicDue(msgspec.Struct, frozen=True):
+    """Timer: a periodic job may be due."""
+
+
+PeriodicMessage = DeclarePeriodic | PeriodicDue
 
 
 class ToxicSeen(msgspec.Struct, frozen=True):

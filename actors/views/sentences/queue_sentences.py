@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rekindle.worker.plain_text import span
 
-from ...messages import QueueEvent, QueuePaused, QueueResumed
+from ...messages import PeriodicEnqueued, PeriodicMissed, QueueEvent, QueuePaused, QueueResumed
+from .numbers_in_words import counted
+from .run_sentences import moment
 from .sentence import Level, Sentence
 
 
@@ -17,3 +19,11 @@ def queue_sentence(event: QueueEvent) -> Sentence:
         case QueueResumed(queue=queue, expired=expired):
             why = ": its pause is over" if expired else ""
             return Sentence("pause", f"queue {queue} is no longer paused{why}", Level.SUCCESS)
+        case PeriodicEnqueued(name=name, queue=queue, job_id=job, due_wall_ms=due, missed=missed):
+            place = f", in place of {counted(missed, 'due time', 'due times')} that passed" if missed else ""
+            text = f"periodic job {name} is enqueued in {queue} as job {job}, due at {moment(due)}{place}"
+            return Sentence("run", text, Level.DEBUG)
+        case PeriodicMissed(name=name, times=times, last_due_wall_ms=last):
+            passed = counted(times, "due time", "due times")
+            text = f"periodic job {name} missed {passed}, the last one at {moment(last)}"
+            return Sentence("run", text, Level.WARNING)

@@ -21,6 +21,7 @@ from rekindle.actors.spec.deployment.socket_spec import SocketSpec
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
+from rekindle.actors.spec.policies.periodic import Periodic
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.program import Command, PythonCall
@@ -125,6 +126,7 @@ class File:
     socket: Mapping[str, SocketSpec] = setting(
         None, "Listening sockets that the supervisor keeps open for its workers, by name."
     )
+    periodic: Mapping[str, Periodic] = setting(None, "Jobs that are put into queues by the clock, by name.")
     group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 
 
@@ -183,6 +185,6 @@ def _in_file(hint: Any) -> Any:
         return Union[tuple(kinds)]  # noqa: UP007  # of types that are only known now
     if hint is NoneType:
         return Literal["none"]
-    if origin is not None or is_table(hint) or hint in (bool, int, float) or issubclass(hint, Enum):
+    if origin is not None or is_table(hint) or hint in (bool, int, float, object) or issubclass(hint, Enum):
         return hint
     return str

@@ -9,6 +9,7 @@ from typing import Literal
 
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.validation import nearest
+from rekindle.actors.spec.worker_spec import served_by
 
 from .elsewhere import ELSEWHERE
 from .file_owner import owner_problems
@@ -32,6 +33,7 @@ from .tables.groups import group_tables_of
 from .tables.http import http_of
 from .tables.logs import log_findings
 from .tables.nats import nats_of
+from .tables.queues import periodic_of
 from .tables.sockets import Sockets, sockets_of, unused_sockets
 from .toml.line_numbers import line_numbers, line_of
 from .toml.toml_file import read_text, tables
@@ -86,6 +88,8 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     together = group_tables_of(file, groups, findings)
     findings += order_findings(groups, together, file.get("group", {}))
     findings += log_findings(groups.values())
+    served = {queue for group in groups.values() for queue in served_by([group.template])}
+    periodic = periodic_of(file, served, findings)
     lines = _Places(path, text, raw)
     if findings:
         raise ConfigError(lines.problems(findings, "error"))
@@ -99,6 +103,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         alerts=alerts,
         groups=tuple(groups.values()),
         together=tuple(together.values()),
+        periodic=periodic,
         nats=nats,
         worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),

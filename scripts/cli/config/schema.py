@@ -68,6 +68,8 @@ def _value(key: str, hint: Any, tables: dict[str, Any]) -> dict[str, Any]:
         kinds = [part for part in parts if str not in parts or not words(part)]
         either = [_value(key, part, tables) for part in kinds]
         return either[0] if len(either) == 1 else {"anyOf": either}
+    if hint is object:
+        return {}
     return {"enum": list(words(hint))} if words(hint) else {"type": _TYPES[hint]}
 
 

@@ -38,6 +38,9 @@ class JobSource(Protocol):
     def stats(self) -> Any:
         """The counts of every queue."""
 
+    def periodic(self) -> Any:
+        """The periodic jobs."""
+
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
 
@@ -105,6 +108,10 @@ class SupervisorJobs:
         """The counts of every queue."""
         return self._client.get("/queues")
 
+    def periodic(self) -> Any:
+        """The periodic jobs."""
+        return self._client.get("/periodic")
+
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""
         self._client.post(path_of("jobs", str(job), order))
@@ -169,6 +176,13 @@ class DatabaseJobs:
 
         with as_control_errors():
             return _builtins(figures(self._queue, self._queue.served()))
+
+    def periodic(self) -> Any:
+        """The periodic jobs."""
+        from rekindle.actors.gateways.api.queue_handlers import periodic_jobs
+
+        with as_control_errors():
+            return _builtins(periodic_jobs(self._queue))
 
     def order(self, job: int, order: str) -> None:
         """Retry or drop a job."""

@@ -34,6 +34,26 @@ def stats_lines(found: Document, now_ms: int, *, width: int | None = None) -> li
     return table(heading, [*rows, _figures(found["all"], "all", {"all"}, now_ms)], width=width)
 
 
+def periodic_lines(found: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
+    """A table of periodic jobs."""
+    if not found:
+        return ["no periodic jobs"]
+    heading = ("NAME", "QUEUE", "NEXT", "LAST JOB", "MISSED", "SCHEDULE")
+    return table(heading, [_periodic(each, now_ms) for each in found], width=width)
+
+
+def _periodic(job: Document, now_ms: int) -> tuple[str, ...]:
+    due = job["next_due_wall_ms"]
+    return (
+        printable(job["name"]),
+        printable(job["queue"]),
+        "-" if due is None else f"in {span(max(0, due - now_ms))}",
+        "-" if job["last_job_id"] is None else str(job["last_job_id"]),
+        str(job["missed"]),
+        printable(job["schedule"]),
+    )
+
+
 def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
     """Toxic jobs, each with its crashes."""
     if not found:

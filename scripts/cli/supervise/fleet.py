@@ -61,6 +61,7 @@ class Fleet(System):
             alerts=config.alerts.policy,
             retention=config.retention,
             inherited_sockets=inherited,
+            periodic=config.periodic,
         )
         self._config = config
         self._begun_with = config
@@ -111,6 +112,7 @@ class Fleet(System):
             except ConfigError as error:
                 raise ConfigurationError(f"nothing was changed: {error}") from None
             changes = self.change(config.specs())
+            self.change_periodic(config.periodic)
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
             self._config = config

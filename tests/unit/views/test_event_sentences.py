@@ -38,6 +38,8 @@ from rekindle.actors.messages import (
     LogResumed,
     PauseBegan,
     PauseEnded,
+    PeriodicEnqueued,
+    PeriodicMissed,
     QueuePaused,
     QueueResumed,
     RecordSetAside,
@@ -188,6 +190,15 @@ TEXTS: list[tuple[Event, str]] = [
     (
         QueuePaused("tag", "the disk is full", 3600),
         "queue tag is paused for 1 h: the disk is full",
+    ),
+    (
+        PeriodicEnqueued("report", "tag", 7, DUE, 2),
+        "periodic job report is enqueued in tag as job 7, due at 2026-03-01 03:00:00 UTC,"
+        " in place of 2 due times that passed",
+    ),
+    (
+        PeriodicMissed("report", "tag", 1, DUE),
+        "periodic job report missed 1 due time, the last one at 2026-03-01 03:00:00 UTC",
     ),
     (QueuePaused("tag", "", None), "queue tag is paused"),
     (QueueResumed("tag"), "queue tag is no longer paused"),

@@ -11,7 +11,7 @@ from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.options import duration, json_option, line, print_json, state_option
 from ...console.terminal import columns
-from ...render.job_lines import stats_lines
+from ...render.job_lines import periodic_lines, stats_lines
 from ...render.text import printable, span
 from ..help import Subcommands
 
@@ -48,6 +48,26 @@ def queues(context: click.Context, state: Path, database: str | None, as_json: b
     with _source(state, database) as source:
         found = source.stats()
     print_json(found) if as_json else click.echo("\n".join(stats_lines(found, now_ms(), width=columns())))
+
+
+@queues.command()
+@state_option
+@database_option
+@json_option
+def periodic(state: Path, database: str | None, as_json: bool) -> None:
+    """List the jobs that are enqueued by the clock.
+
+    \b
+      $ rekindle queues periodic
+
+    MISSED counts the due times that passed while no supervisor ran.
+    """
+    with _source(state, database) as source:
+        found = source.periodic()
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(periodic_lines(found["periodic"], now_ms(), width=columns())))
 
 
 @queues.command()

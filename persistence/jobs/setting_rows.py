@@ -1,0 +1,63 @@
+"""What is set for a queue as a whole: its pause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, Update, bindparam, or_, select, text, update
+
+from rekindle.actors.facts.queues import QueuePause
+
+from ..schema.tables import QUEUE
+from ..sql.encoding import storable
+
+_PAUSED: Select[*tuple[Any, ...]] = (
+    select(QUEUE)
+    .where(
+        QUEUE.c.paused_at_wall_ms.is_not(None),
+        or_(QUEUE.c.paused_until_wall_ms.is_(None), QUEUE.c.paused_until_wall_ms > bindparam("now")),
+    )
+    .order_by(QUEUE.c.name)
+)
+_RESUME: Update = (
+    update(QUEUE)
+    .where(QUEUE.c.name == bindparam("queue"))
+    .values(paused_at_wall_ms=None, paused_until_wall_ms=None, pause_reason=None)
+)
+_ENSURE = text("INSERT INTO rekindle_queue (name) VALUES (:name) ON CONFLICT DO NOTHING")
+
+
+def pauses(connection: Connection, now_wall_ms: int) -> tuple[QueuePause, ...]:
+    """The queues that are paused now, by name."""
+    return tuple(
+        QueuePause(
+            queue=row.name,
+            at_wall_ms=row.paused_at_wall_ms,
+            until_wall_ms=row.paused_until_wall_ms,
+            reason=row.pause_reason or "",
+        )
+        for row in connection.execute(_PAUSED, {"now": now_wall_ms})
+    )
+
+
+def set_pause(connection: Connection, pause: QueuePause) -> None:
+    """Pause a queue; a former pause of it is replaced."""
+    ensure_row(connection, pause.queue)
+    values = {
+        "paused_at_wall_ms": pause.at_wall_ms,
+        "paused_until_wall_ms": pause.until_wall_ms,
+        "pause_reason": storable(pause.reason),
+    }
+    connection.execute(update(QUEUE).where(QUEUE.c.name == pause.queue).values(values))
+
+
+def end_pause(connection: Connection, queue: str, now_wall_ms: int) -> bool:
+    """Resume a queue; False if it was not paused."""
+    was_paused = any(pause.queue == queue for pause in pauses(connection, now_wall_ms))
+    connection.execute(_RESUME, {"queue": queue})
+    return was_paused
+
+
+def ensure_row(connection: Connection, queue: str) -> None:
+    """Have a row for the settings of a queue."""
+    connection.execute(_ENSURE, {"name": queue})

@@ -1,0 +1,30 @@
+"""Pure: what a file declares about queues: the jobs that are put into them by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rekindle.actors.errors import SpecError
+from rekindle.actors.spec.policies.periodic import Periodic, unserved
+
+from ..file_tables import Given
+from ..problems import NOTHING, Finding
+
+
+def periodic_of(file: Given, served: Collection[str], findings: list[Finding]) -> tuple[Periodic, ...]:
+    """The periodic jobs of a file; their problems are added to the findings."""
+    jobs: list[Periodic] = []
+    for name, table in file.get("periodic", {}).items():
+        try:
+            job = Periodic(name, **table)
+        except SpecError as error:
+            for problem in error.problems:
+                path = ("periodic", name) if problem.field == "name" else ("periodic", name, problem.field)
+                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+            continue
+        if job.queue not in served:
+            findings.append(
+                Finding(("periodic", name, "queue"), unserved(job.queue, sorted(served)), job.queue)
+            )
+        jobs.append(job)
+    return tuple(jobs)
