@@ -107,7 +107,7 @@ from .spec.policies.group import Essential, Group, GroupExhausted, Strategy
 from .spec.policies.health_policy import HealthPolicy
 from .spec.policies.job_policy import JobPolicy
 from .spec.policies.log_policy import LogFormat, LogPolicy
-from .spec.policies.periodic import Periodic
+from .spec.policies.queues.periodic import Periodic
 from .spec.policies.ready_policy import ReadyPolicy
 from .spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from .spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode

@@ -23,7 +23,7 @@ from .ports import Receiver, Runtime, Store, Timer
 from .rules.schedules.periodic_dues import PeriodicStep, step_of
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.job_payload import payload_text
-from .spec.policies.periodic import Periodic
+from .spec.policies.queues.periodic import Periodic
 
 DAY_S = 86_400.0
 AWAY_S = 5.0

@@ -30,7 +30,7 @@ from ..persistence_actor import PersistenceActor
 from ..ports import Processes, Receiver, Runtime, Store
 from ..queue_watch import QueueWatch
 from ..spec.policies.alert_policy import AlertPolicy
-from ..spec.policies.periodic import Periodic
+from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor

@@ -42,7 +42,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.group_order import joined
 from ..spec.job_payload import checked_queue, new_jobs
 from ..spec.policies.group import Group
-from ..spec.policies.periodic import Periodic
+from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec

@@ -28,7 +28,7 @@ from ..processes.fingerprints import Fingerprints
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
-from ..spec.policies.periodic import Periodic, distinct_periodic
+from ..spec.policies.queues.periodic import Periodic, distinct_periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes

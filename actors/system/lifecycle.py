@@ -36,7 +36,7 @@ from ..release_desk import ReleaseDesk
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
-from ..spec.policies.periodic import Periodic
+from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work

@@ -8,7 +8,7 @@ import pytest
 from tests.config.files import good, reason
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.spec.policies.periodic import Periodic, distinct_periodic
+from rekindle.actors.spec.policies.queues.periodic import Periodic, distinct_periodic
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.loader import parse
 

@@ -18,10 +18,10 @@ from . import (
     handlers,
     health_handlers,
     job_handlers,
-    queue_handlers,
     run_handlers,
 )
 from .openapi import document
+from .queues import queue_handlers
 from .request_bodies import (
     LARGEST_ENQUEUE,
     EnqueueArguments,

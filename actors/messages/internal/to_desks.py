@@ -8,7 +8,7 @@ import msgspec
 
 from ...deaths.death import Exit
 from ...facts.jobs import JobSettled
-from ...spec.policies.periodic import Periodic
+from ...spec.policies.queues.periodic import Periodic
 from ...spec.policies.resource_limits import ResourceLimits
 from .. import Published, Snapshot, StateChanged
 

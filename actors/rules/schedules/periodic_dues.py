@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ...spec.policies.periodic import Periodic
+from ...spec.policies.queues.periodic import Periodic
 from ...spec.policies.schedule import Missed
 from .timetable import LATE_MS, SET_BACK_MS
 

@@ -21,7 +21,7 @@ from rekindle.actors.spec.deployment.socket_spec import SocketSpec
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
-from rekindle.actors.spec.policies.periodic import Periodic
+from rekindle.actors.spec.policies.queues.periodic import Periodic
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.program import Command, PythonCall

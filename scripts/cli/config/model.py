@@ -11,7 +11,7 @@ from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
 from rekindle.actors.spec.group_order import placed
 from rekindle.actors.spec.policies.group import Group as GroupTable
-from rekindle.actors.spec.policies.periodic import Periodic
+from rekindle.actors.spec.policies.queues.periodic import Periodic
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 

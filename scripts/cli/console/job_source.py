@@ -179,7 +179,7 @@ class DatabaseJobs:
 
     def periodic(self) -> Any:
         """The periodic jobs."""
-        from rekindle.actors.gateways.api.queue_handlers import periodic_jobs
+        from rekindle.actors.gateways.api.queues.queue_handlers import periodic_jobs
 
         with as_control_errors():
             return _builtins(periodic_jobs(self._queue))

@@ -103,6 +103,7 @@ USED = "4 of 5 in 5 min, 11 of 20 in total"
 DUE = 1_772_334_000_000
 
 
+WHEN = "2026-03-01 03:00:00 UTC"
 TEXTS: list[tuple[Event, str]] = [
     (WorkerStarted(TAG, 3, 4711), "started, pid 4711, generation 3"),
     (replace(CHANGED, old=Status.PENDING, new=Status.HEALTHY), "is healthy"),
@@ -192,9 +193,12 @@ TEXTS: list[tuple[Event, str]] = [
         "queue tag is paused for 1 h: the disk is full",
     ),
     (
-        PeriodicEnqueued("report", "tag", 7, DUE, 2),
-        "periodic job report is enqueued in tag as job 7, due at 2026-03-01 03:00:00 UTC,"
-        " in place of 2 due times that passed",
+        PeriodicEnqueued("report", "tag", 7, DUE),
+        "periodic job report is enqueued in tag as job 7, due at 2026-03-01 03:00:00 UTC",
+    ),
+    (
+        PeriodicEnqueued("r", "q", 7, DUE, 2),
+        f"periodic job r is enqueued in q as job 7, due at {WHEN}, in place of 2 due times that passed",
     ),
     (
         PeriodicMissed("report", "tag", 1, DUE),

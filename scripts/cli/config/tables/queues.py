@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.spec.policies.periodic import Periodic, unserved
+from rekindle.actors.spec.policies.queues.periodic import Periodic, unserved
 
 from ..file_tables import Given
 from ..problems import NOTHING, Finding

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 
-from ...errors import PayloadError, Problem
-from ..calendar import Calendar, Cron, Every, cron_problem, duration_ms, duration_problem, timezone_problem
-from ..job_payload import payload_text
-from ..validation import Policy, check, nearest, refuse, setting
-from .job_policy import QUEUE_NAME
-from .schedule import Missed
+from ....errors import PayloadError, Problem
+from ...calendar import Calendar, Cron, Every, cron_problem, duration_ms, duration_problem, timezone_problem
+from ...job_payload import payload_text
+from ...validation import Policy, check, nearest, refuse, setting
+from ..job_policy import QUEUE_NAME
+from ..schedule import Missed
 
 
 @dataclass(frozen=True, slots=True)

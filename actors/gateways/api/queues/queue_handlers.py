@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ...facts.queues import PeriodicView, QueuePause
-from ...ports import Jobs
-from ...spec.job_payload import checked_queue
-from ..serving.json_values import CommandResult, view, view_type
-from .route import Request
+from ....facts.queues import PeriodicView, QueuePause
+from ....ports import Jobs
+from ....spec.job_payload import checked_queue
+from ...serving.json_values import CommandResult, view, view_type
+from ..route import Request
 
 Pause = view_type(QueuePause)
 PeriodicJob = view_type(PeriodicView)

@@ -1,0 +1,1 @@
+"""The routes about whole queues."""

@@ -1,0 +1,1 @@
+"""What a host declares about queues."""
