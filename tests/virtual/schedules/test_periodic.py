@@ -16,8 +16,8 @@ TAG: dict[str, Any] = {"jobs": {"queues": ("tag",)}}
 HOUR_S = 3600.0
 
 
-def started(new_system: SystemFactory, *jobs: Periodic, store: Any = None) -> Any:
-    system = new_system(worker(**TAG), **({} if store is None else {"store": store})).start()
+def started(new_system: SystemFactory, *jobs: Periodic) -> Any:
+    system: Any = new_system(worker(**TAG)).start()
     system.memory.jobs.wall_ms = system.runtime.clock.wall_ms
     system.actors.periodic.tell(DeclarePeriodic(jobs))
     system.run(1.0)
