@@ -66,6 +66,11 @@ from .messages import (
     ResourceWarned,
     RestartWorker,
     ResumeWorkers,
+    RollOut,
+    RolloutAdvanced,
+    RolloutEnded,
+    RolloutStarted,
+    RolloutStatus,
     RunDue,
     RunFailed,
     RunMissed,
@@ -100,6 +105,7 @@ from .messages import (
 )
 from .processes.spawn.env_file import read_env_file
 from .spec.deployment.drain_policy import DrainPolicy
+from .spec.deployment.rollout_policy import RolloutPolicy
 from .spec.deployment.socket_spec import SocketSpec
 from .spec.policies.alive_policy import AlivePolicy
 from .spec.policies.breaker_policy import BreakerPolicy
@@ -198,6 +204,12 @@ __all__ = [
     "RestartWorker",
     "ResumeWorkers",
     "Rlimits",
+    "RollOut",
+    "RolloutAdvanced",
+    "RolloutEnded",
+    "RolloutPolicy",
+    "RolloutStarted",
+    "RolloutStatus",
     "Run",
     "RunDue",
     "RunFailed",

@@ -37,6 +37,8 @@ class Rolling(msgspec.Struct, frozen=True):
     under_way: bool
     given_up: str | None
     """Why the latest one was given up, if it was."""
+    steps: tuple[str, ...] = ()
+    """What a rollout has done so far, in words."""
 
 
 class Operator(Protocol):
@@ -198,8 +200,10 @@ class Operator(Protocol):
         """The latest rolling restart of a group."""
         ...
 
-    def rolling_restart(self, name: str, /) -> Summary | None:
-        """Restart a group, keeping enough of its workers up."""
+    def rolling_restart(
+        self, name: str, /, surge: int | None = None, roll_back: bool = True
+    ) -> Summary | None:
+        """Restart a group, keeping enough of its workers up; with a surge, all that are wanted."""
         ...
 
     def acknowledge(self, alert_id: int, by: str, /) -> None:

@@ -19,6 +19,7 @@ from .commands import (
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
+    RollOut,
     RunNow,
     Shutdown,
     StartWorkers,
@@ -70,6 +71,7 @@ from .replies import (
     Done,
     GroupStatus,
     Refused,
+    RolloutStatus,
     ScheduleStatus,
     StatusReport,
     StopResult,
@@ -77,6 +79,7 @@ from .replies import (
     WorkersStopped,
     WorkerStatus,
 )
+from .rollout_events import RolloutAdvanced, RolloutEnded, RolloutEvent, RolloutStarted
 from .run_events import (
     RunDue,
     RunEvent,
@@ -162,6 +165,12 @@ __all__ = [
     "ResourcesSampled",
     "RestartWorker",
     "ResumeWorkers",
+    "RollOut",
+    "RolloutAdvanced",
+    "RolloutEnded",
+    "RolloutEvent",
+    "RolloutStarted",
+    "RolloutStatus",
     "RunDue",
     "RunEvent",
     "RunFailed",

@@ -29,6 +29,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
 def _is_tuple_of(kind: type[object]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, tuple | list) and all(isinstance(each, kind) for each in value)
 
@@ -41,6 +45,8 @@ _RIGHT: dict[str, tuple[Callable[[object], bool], str]] = {
     "ids": (_optional(_is_tuple_of(str)), "worker ids (str)"),
     "component_id": (_is_text, "the id of a worker (str)"),
     "reason": (_is_text, "text (str)"),
+    "name": (_is_text, "the name of a table of workers (str)"),
+    "surge": (_optional(_is_count), "a number from 1, or None"),
     "for_s": (_optional(_is_number), "a number of seconds, or None"),
     "spec": (lambda value: isinstance(value, WorkerSpec), "a WorkerSpec"),
     "specs": (_is_tuple_of(WorkerSpec), "a tuple of WorkerSpec"),

@@ -66,6 +66,19 @@ class RunNow(msgspec.Struct, frozen=True):
     reply_to: Receiver | None = None
 
 
+class RollOut(msgspec.Struct, frozen=True):
+    """Give the workers of a table new processes; each is ready before an old one stops.
+
+    Without `surge` the policy of the workers says how many additional workers there may be. With
+    `roll_back`, the first new process that is not well has those that were replaced put back.
+    """
+
+    name: str
+    reply_to: Receiver | None = None
+    surge: int | None = None
+    roll_back: bool = True
+
+
 class AddWorker(msgspec.Struct, frozen=True):
     """Supervise one more worker, and start it if the others are started."""
 
@@ -118,6 +131,7 @@ HostCommand = (
     | PauseWorkers
     | ResumeWorkers
     | RunNow
+    | RollOut
     | AddWorker
     | RemoveWorker
     | ChangeWorkers

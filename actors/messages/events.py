@@ -9,6 +9,7 @@ import msgspec
 from ..facts.alert import Alert, Happening
 from .group_events import GroupEvent
 from .queue_events import QueueEvent
+from .rollout_events import RolloutEvent
 from .run_events import RunEvent
 from .worker_events import (
     ResourcesSampled,
@@ -239,7 +240,7 @@ WiderEvent = (
 )
 """Events about more than the life of one worker."""
 
-Event = WorkerEvent | GroupEvent | RunEvent | QueueEvent | WiderEvent
+Event = WorkerEvent | GroupEvent | RolloutEvent | RunEvent | QueueEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

@@ -179,6 +179,26 @@ class GroupStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The worker whose death was the last one."""
 
 
+class RolloutStatus(msgspec.Struct, frozen=True):
+    """A rollout: new processes that take over from old ones."""
+
+    group: str
+    """The workers of which table."""
+    stage: str
+    """`raise`, `replace`, `put_back`, `lower` or `over`."""
+    workers: tuple[str, ...]
+    replaced: tuple[str, ...]
+    """The workers that have their new processes."""
+    spares: tuple[str, ...]
+    """The additional workers that exist meanwhile."""
+    reason: str
+    """`operator_restart`, `configuration_change` or `recycle`."""
+    problem: str = ""
+    """Why it is ended early; empty: it is not."""
+    steps: tuple[str, ...] = ()
+    """What happened so far, in words."""
+
+
 class StatusReport(msgspec.Struct, frozen=True):
     """All workers, in the order of their declaration."""
 
@@ -192,6 +212,8 @@ class StatusReport(msgspec.Struct, frozen=True):
     """The open ones."""
     groups: tuple[GroupStatus, ...] = ()
     """All groups with a strategy, the enclosing ones first."""
+    rollouts: tuple[RolloutStatus, ...] = ()
+    """Those under way, and for each table the latest one that has ended."""
 
 
 class AlertReport(msgspec.Struct, frozen=True):

@@ -29,6 +29,8 @@ class Changes(msgspec.Struct, frozen=True):
     """Workers of `restarted` that are paused."""
     when_started: tuple[str, ...] = ()
     """Workers of `restarted` that are stopped until an operator starts them."""
+    rolled_out: tuple[str, ...] = ()
+    """Workers of `restarted` that get their new processes by a rollout."""
     when_restarted: tuple[str, ...] = ()
     """Workers of `restarted` that crashed; their pending restart applies the change."""
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ..errors import Problem, SpecError
+from .deployment.rollout_policy import RolloutPolicy
 from .deployment.socket_spec import MOST_SOCKETS, SocketSpec, set_problem, unknown_names
 from .policies.alive_policy import AlivePolicy
 from .policies.breaker_policy import BreakerPolicy
@@ -72,6 +73,7 @@ class WorkerSpec:
     jobs: JobPolicy | None = setting(factory=JobPolicy)
     limits: ResourceLimits | None = setting(None)
     recycle: RecyclePolicy | None = setting(None)
+    rollout: RolloutPolicy | None = setting(None)
     breaker: BreakerPolicy | None = None
     """Restarts of all workers with the same breaker are held while their dependency is unavailable."""
     release: ReleasePolicy | None = setting(None)
@@ -150,6 +152,8 @@ class WorkerSpec:
             yield Problem("jobs.queues", reason)
         if "kind" not in wrong and self.is_task and self.recycle is not None:
             yield Problem("recycle", "is for services only: the process of a task ends by itself")
+        if "kind" not in wrong and self.is_task and self.rollout is not None:
+            yield Problem("rollout", "is for services only: the process of a task ends by itself")
         if "kind" not in wrong and self.kind is Kind.SCHEDULED and self.schedule is None:
             yield Problem("kind", "needs every or cron, which say when it runs", self.kind.value)
         if "essential" not in wrong and self.schedule is not None and self.essential is not False:

@@ -44,6 +44,7 @@ from ..messages.internal.to_supervisor import (
     ProcessReported,
     RecycleDue,
     RegistrationRefused,
+    RolloutDue,
     RunOvertime,
     RunsDue,
     SaveOverdue,
@@ -66,6 +67,7 @@ from .orders.pause_orders import PauseOrders
 from .orders.standing_orders import StandingOrders
 from .pending.pause_ends import PauseEnds
 from .pending.room_waits import RoomWaits
+from .rollouts import Rollouts
 from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
@@ -117,6 +119,12 @@ class Supervisor(ResilientActor):
         self._declarations = Declarations(
             workers, orders, breakers, groups, schedules, self._pauses, persistence
         )
+        rollouts = self._rollouts = Rollouts(
+            runtime, workers, breakers, self._declarations, supervisor=me, persistence=persistence
+        )
+        rollouts.specs_changed = self._specs_changed
+        workers.specs_to_come = lambda: rollouts.specs_to_come
+        self._declarations.rollouts = self._upkeep.rollouts = self._reports.rollouts = rollouts
         self._operations = Operations(
             workers,
             orders,
@@ -127,8 +135,14 @@ class Supervisor(ResilientActor):
             reports=self._reports,
             pauses=self._pauses,
             declarations=self._declarations,
+            rollouts=rollouts,
             persistence=persistence,
         )
+
+    def _specs_changed(self) -> None:
+        self._upkeep.specs_changed()
+        self._breakers.specs_changed()
+        self._schedules.specs_changed()
 
     def on_stop(self) -> None:
         """Leave no process behind: `ActorRegistry.stop_all()` of a host stops us without the System."""
@@ -204,6 +218,9 @@ class Supervisor(ResilientActor):
                 self._schedules.look()
             case RunsDue():
                 self._schedules.look()
+            case RolloutDue():
+                self._rollouts.look()
+                self._upkeep.recycle_due()
             case StallCheckDue(at=at):
                 self._stalls.check(at)
             case MonitorReplaced():
@@ -235,6 +252,7 @@ class Supervisor(ResilientActor):
         self._workers.start_is_over(id_, generation)
         self._groups.start_restored()
         self._upkeep.process_gone(id_, generation)
+        self._rollouts.look()
         self._upkeep.recycle_due()
         self._breakers.process_ended(id_)
 
@@ -257,6 +275,7 @@ class Supervisor(ResilientActor):
         if changed.new is Status.HEALTHY:
             self._workers.start_ready()
             self._breakers.check_canaries()
+        self._rollouts.look()
         # Also after a failure: the others of its group do not wait for a failed worker.
         self._upkeep.recycle_due()
 

@@ -5,6 +5,7 @@ Belongs to the Supervisor and runs in it. What stays in force is in the `Standin
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from msgspec import structs
@@ -23,6 +24,7 @@ from ..messages import (
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
+    RollOut,
     RunNow,
     Shutdown,
     StartWorkers,
@@ -30,19 +32,21 @@ from ..messages import (
 )
 from ..ports import Receiver
 from ..runtime.resilient_actor import tell
+from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.stop_policy import Urgency
 from ..supervision import failures
 from ..supervision.pauses import (
     start_refusal,
     start_reply,
 )
-from ..supervision.worker import StopReason, Worker, WorkerStep, World
+from ..supervision.worker import StopReason, Up, Worker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
 from .orders.chosen_workers import ChosenWorkers, Ids
 from .orders.declarations import Declarations
 from .orders.pause_orders import PauseOrders
 from .orders.standing_orders import StandingOrders
+from .rollouts import Rollouts
 from .schedules import Schedules
 from .status_reports import StatusReports
 from .upkeep import Upkeep
@@ -68,8 +72,10 @@ class Operations:
         reports: StatusReports,
         pauses: PauseOrders,
         declarations: Declarations,
+        rollouts: Rollouts,
         persistence: Receiver,
     ) -> None:
+        self._rollouts = rollouts
         self._workers = workers
         self._orders = orders
         self._breakers = breakers
@@ -88,6 +94,7 @@ class Operations:
         if not isinstance(command, ReportStatus):  # a question changes nothing
             self._groups.start_restored()
             self._schedules.look()
+            self._rollouts.look()
 
     def _carry_out(self, command: HostCommand) -> None:
         match command:
@@ -115,6 +122,8 @@ class Operations:
             case RunNow(component_id=id_, reply_to=reply_to):
                 refusal = self._choice.unknown((id_,)) or self._choice.refused_by_shutdown()
                 tell(reply_to, refusal or self._schedules.run_now(id_))
+            case RollOut():
+                tell(command.reply_to, self._roll_out(command))
             case AddWorker(spec=spec, reply_to=reply_to, versions=versions):
                 self._declarations.add(spec, versions, reply_to)
                 self._breakers.watch()
@@ -138,8 +147,30 @@ class Operations:
         self._upkeep.recycle_due()
         self._breakers.check_canaries()
 
+    def _roll_out(self, command: RollOut) -> Reply:
+        name = command.name
+        chosen = [worker for worker in self._workers if name in (worker.spec.group, worker.id)]
+        if not chosen:
+            return Refused(f"no workers are called {name!r}", name)
+        refusal = self._choice.refused_by_shutdown() or self._choice.about_to_stop(
+            tuple(w.id for w in chosen)
+        )
+        running = [worker for worker in chosen if isinstance(worker.phase, Up)]
+        why = self._rollouts.refusal(chosen[0].spec.group or chosen[0].id)
+        if refusal is not None or why is not None:
+            return refusal or Refused(why or "")
+        if any(worker.spec.is_task for worker in chosen) or not running:
+            return Refused(f"{name} has no service that runs: a rollout replaces running processes")
+        policy = running[0].spec.rollout or RolloutPolicy()
+        if command.surge is not None:
+            policy = dataclasses.replace(policy, surge=command.surge)
+        table, ids = running[0].spec.group or running[0].id, [worker.id for worker in running]
+        self._rollouts.begin(table, ids, policy, StopReason.RESTART, puts_back=command.roll_back)
+        return DONE
+
     def _shut_down(self, reply_to: Receiver | None, urgency: Urgency) -> None:
         self._orders.stopping = self._workers.shutting_down = True
+        self._rollouts.end_all()
         self._declarations.settle_numbers()
         self._stop(None, reply_to, urgency)
 

@@ -16,6 +16,7 @@ from .breakers import Breakers
 from .groups import Groups
 from .orders.standing_orders import StandingOrders
 from .pending.pause_ends import PauseEnds
+from .rollouts import Rollouts
 from .workers import Workers
 
 
@@ -44,6 +45,7 @@ class StatusReports:
         self._pause_ends = pause_ends
         self._groups = groups
         self._monitor = monitor
+        self.rollouts: Rollouts | None = None
 
     def send(self, reply_to: Receiver | None) -> None:
         """Answer with a report. The monitor sends it, since it knows when a worker was last heard of."""
@@ -60,6 +62,7 @@ class StatusReports:
             degraded=degraded,
             breakers=self._breakers.report(),
             groups=self._groups.report(),
+            rollouts=() if self.rollouts is None else self.rollouts.report(),
         )
 
     def store_recovered(self) -> None:

@@ -19,9 +19,11 @@ from ..messages.internal.to_supervisor import LimitExceeded, RecycleDue
 from ..ports import Processes, Receiver, Runtime, Timer
 from ..resource_monitor import ResourceMonitor
 from ..runtime.resilient_actor import tell
+from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
-from ..supervision.worker import Failed, Idle, Rest, Up, Worker
+from ..supervision.worker import Failed, Idle, Rest, StopReason, Up, Worker
 from .breakers import Breakers
+from .rollouts import Rollouts
 from .workers import Workers
 
 
@@ -59,6 +61,8 @@ class Upkeep:
         self._monitor: pykka.ActorRef[ResourceMonitor] | None = None
         self._running: dict[str, _Incarnation] = {}
         self._due: dict[str, RecycleDue] = {}
+        self.rollouts: Rollouts | None = None
+        """Where workers are recycled that have a policy for it; set by the Supervisor."""
 
     def process_started(self, component_id: str) -> None:
         """A process started: count its jobs and age, and watch its use of resources, if its spec says so."""
@@ -109,9 +113,20 @@ class Upkeep:
             worker = self._workers.get(id_)
             if worker is None or not _is_up(worker, due.generation):
                 del self._due[id_]
+            elif worker.spec.rollout is not None and self.rollouts is not None:
+                self._roll_out(worker, worker.spec.rollout, due)
             elif self._can_spare(worker):
                 del self._due[id_]
                 self._workers.step(id_, partial(supervision.recycle, reason=due.reason))
+
+    def _roll_out(self, worker: Worker, policy: RolloutPolicy, due: RecycleDue) -> None:
+        """Recycle a worker so that a new process takes over, one of its table at a time."""
+        assert self.rollouts is not None
+        name = worker.spec.group or worker.id
+        is_well = worker.is_healthy and self._breakers.is_closed(worker)
+        if is_well and not self.rollouts.is_busy(name):
+            del self._due[worker.id]
+            self.rollouts.begin(name, (worker.id,), policy, StopReason.RECYCLE, detail=due.reason)
 
     def specs_changed(self) -> None:
         """Specs may have changed: apply the new limits to running workers."""

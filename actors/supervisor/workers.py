@@ -88,6 +88,8 @@ class Workers:
     def __init__(self, runtime: Runtime, links: Links, max_concurrent_starts: int | None) -> None:
         self.stops = StopWatch()
         self.timers = WorkerTimers(runtime, links.supervisor)
+        self.specs_to_come: Callable[[], tuple[WorkerSpec, ...]] = tuple
+        """The specs that rollouts may give to workers later; the rollouts set it."""
         self.shutting_down = False
         """All workers end because the supervisor does."""
         self._runtime = runtime
@@ -139,7 +141,7 @@ class Workers:
     def declare(self) -> None:
         """Report which workers are supervised, without those that are being removed."""
         staying = tuple(worker.spec for worker in self if not self._table.is_leaving(worker.id))
-        tell(self._to.declared, WorkersDeclared(staying))
+        tell(self._to.declared, WorkersDeclared(staying, self.specs_to_come()))
 
     def dismiss(self, component_id: str) -> None:
         """Forget this worker once it has come to rest."""

@@ -23,6 +23,7 @@ from ..messages import (
     ResetWorker,
     RestartWorker,
     ResumeWorkers,
+    RollOut,
     RunNow,
     StartWorkers,
     StopResult,
@@ -97,6 +98,10 @@ class Controls:
         """Clear a worker's counters and failure."""
         self._requests.supervisor(lambda inbox: ResetWorker(component_id, inbox))
 
+    def roll_out(self, name: str, surge: int | None, roll_back: bool) -> None:
+        """Give the workers of a table new processes, each of which is ready before an old one stops."""
+        self._requests.supervisor(lambda inbox: RollOut(name, inbox, surge, roll_back))
+
     def run_now(self, component_id: str) -> None:
         """Begin a run of a scheduled worker now."""
         self._requests.supervisor(lambda inbox: RunNow(component_id, inbox))
@@ -161,7 +166,7 @@ class Controls:
         self._workers.specs = message.specs
         if self._requests.parts is None:
             return
-        self._requests.parts.processes.sockets.keep(message.specs)
+        self._requests.parts.processes.sockets.keep((*message.specs, *message.to_come))
         actors = self._requests.parts.actors
         if self._workers.queues != before:
             tell(actors.persistence, Persist((self._workers.queues_record,)))

@@ -215,6 +215,24 @@ class System(SystemView):
         """
         self._controls.restart(component_id)
 
+    def roll_out(self, name: str, *, surge: int | None = None, roll_back: bool = True) -> None:
+        """Begin to give the workers of a group new processes; returns at once.
+
+        Up to `surge` additional workers start first, and each old process stops only when they are ready.
+        The first new process that is not ready in time, or ends before it has settled, ends the rollout.
+        `report().rollouts` and the events `RolloutStarted`, `RolloutAdvanced` and `RolloutEnded` tell how it
+        goes.
+
+        Args:
+            name: the `group` of the workers, or the id of one.
+            surge: how many additional workers there may be; by default as the `rollout` of the workers says.
+            roll_back: whether workers that were replaced get their old configuration back.
+
+        Raises:
+            RequestRefusedError: there is no such group, none of it runs, or a rollout is under way.
+        """
+        self._controls.roll_out(name, surge, roll_back)
+
     def reset(self, component_id: str) -> None:
         """Clear a worker's counters and failure; it is not started."""
         self._controls.reset(component_id)

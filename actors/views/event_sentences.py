@@ -28,6 +28,7 @@ from ..messages import (
     ResourcesSampled,
     ResourceViolated,
     ResourceWarned,
+    RolloutEvent,
     RunEvent,
     StatusChanged,
     StopStepTaken,
@@ -53,6 +54,7 @@ from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
 from .sentences.numbers_in_words import counted
 from .sentences.queue_sentences import queue_sentence
+from .sentences.rollout_sentences import rollout_sentence
 from .sentences.run_sentences import run_sentence
 from .sentences.sentence import Level, Sentence
 from .sentences.system_sentences import system_sentence
@@ -98,6 +100,8 @@ def sentences(event: Event) -> tuple[Sentence, ...]:
         return death_sentences(event)
     if isinstance(event, GroupEvent):
         return (group_sentence(event),)
+    if isinstance(event, RolloutEvent):
+        return (rollout_sentence(event),)
     if isinstance(event, RunEvent):
         return (run_sentence(event),)
     if isinstance(event, QueueEvent):

@@ -118,7 +118,7 @@ class OperatorDouble(_Passing):
     def rolling(self, name: str) -> Rolling:
         return Rolling(under_way=False, given_up=None)
 
-    def rolling_restart(self, name: str) -> Summary | None:
+    def rolling_restart(self, name: str, surge: int | None = None, roll_back: bool = True) -> Summary | None:
         if name not in GROUPS:
             raise RequestRefusedError(f"{name} is not a group")
         self.orders.append(("rolling_restart", name))

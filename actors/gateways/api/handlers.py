@@ -13,7 +13,7 @@ from ...errors import UnknownWorkerError
 from ...facts.audit_entry import AuditEntry
 from ...facts.records import DeathRecord
 from ...facts.topic_states import QueueState
-from ...messages import BreakerStatus, GroupStatus, Snapshot, WorkerStatus
+from ...messages import BreakerStatus, GroupStatus, RolloutStatus, Snapshot, WorkerStatus
 from ...messages.topics import QUEUES, Topics
 from ...processes.watch.transcript import OutputLines
 from ...spec.worker_spec import PauseMode
@@ -39,6 +39,7 @@ Breaker = view_type(BreakerStatus)
 StandingGroup = view_type(GroupStatus)
 WrittenLines = view_type(OutputLines)
 RollingState = view_type(Rolling)
+RolloutState = view_type(RolloutStatus)
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     gateways: list[Gateway]  # type: ignore[valid-type]
     groups: list[StandingGroup]  # type: ignore[valid-type]
     """The groups of workers that stand and fall together, the enclosing ones first."""
+    rollouts: list[RolloutState]  # type: ignore[valid-type]
+    """Those under way, and for each table the latest one that has ended."""
 
 
 class History(msgspec.Struct, frozen=True):
@@ -319,7 +322,9 @@ def scale(request: Request) -> object:
 
 
 def roll(request: Request) -> object:
-    return CommandResult(detail=dict(request.operator.rolling_restart(request.target) or {}))
+    wanted = request.arguments
+    begun = request.operator.rolling_restart(request.target, surge=wanted.surge, roll_back=wanted.roll_back)
+    return CommandResult(detail=dict(begun or {}))
 
 
 def rolling(request: Request) -> object:

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ...facts.jobs import JobState
 from ...messages.topics import ALL_EVENTS, MOST_PATTERNS, problem
+from ...spec.deployment.rollout_policy import MOST_SURGE
 from ...spec.job_payload import LONGEST_KEY
 
 LARGEST_BODY = 64 * 1024
@@ -54,6 +55,15 @@ class SignalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     signal: Annotated[str, Meta(min_length=1, max_length=20, extra_json_schema={"enum": SIGNALS})]
     """Checked by the handler."""
+
+
+class RollArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many additional workers there may be, so that new processes are ready before old ones stop."""
+
+    surge: Annotated[int, Meta(ge=1, le=MOST_SURGE)] | None = None
+    """None: as the policy `rollout` of the group says; without one, workers stop before they start again."""
+    roll_back: bool = True
+    """Whether replaced workers get the old configuration back if a new process is not well."""
 
 
 class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

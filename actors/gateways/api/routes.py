@@ -32,6 +32,7 @@ from .request_bodies import (
     LimitQuery,
     OutputQuery,
     PauseArguments,
+    RollArguments,
     ScaleArguments,
     SignalArguments,
     TimelineQuery,
@@ -208,6 +209,7 @@ ROUTES: tuple[Route, ...] = (
         "rolling_restart",
         "Restart a group, keeping enough of its workers up",
         handlers.roll,
+        body=RollArguments,
         pool=CallPool.LONG,
     ),
     _query(

@@ -92,6 +92,10 @@ class RecycleDue(msgspec.Struct, frozen=True):
     reason: str
 
 
+class RolloutDue(msgspec.Struct, frozen=True):
+    """Timer: it may be time for the next step of a rollout."""
+
+
 class SaveOverdue(msgspec.Struct, frozen=True):
     """Timer: the store may not have answered in time; supervision goes on from memory."""
 
@@ -123,6 +127,8 @@ class WorkersDeclared(msgspec.Struct, frozen=True):
     """From the Supervisor to the system's front: these are the workers that it supervises from now on."""
 
     specs: tuple[WorkerSpec, ...]
+    to_come: tuple[WorkerSpec, ...] = ()
+    """Specs that a rollout may give to workers later."""
 
 
 class MonitorReplaced(msgspec.Struct, frozen=True):
@@ -136,6 +142,7 @@ OwnNews = (
     | SaveOverdue
     | PauseElapsed
     | RunsDue
+    | RolloutDue
     | StallCheckDue
     | StoreDegraded
     | StoreRecovered

@@ -6,6 +6,7 @@ Belongs to the Supervisor and runs in it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -24,7 +25,7 @@ from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
 from ...supervision.pauses import postponed
-from ...supervision.worker import Failed, StopReason
+from ...supervision.worker import Failed, StopReason, Up
 from ..breakers import Breakers
 from ..groups import Groups
 from ..schedules import Schedules
@@ -32,6 +33,9 @@ from ..workers import Workers
 from .chosen_workers import ChosenWorkers
 from .pause_orders import PauseOrders
 from .standing_orders import StandingOrders
+
+if TYPE_CHECKING:
+    from ..rollouts import Rollouts
 
 
 class Declarations:
@@ -56,6 +60,8 @@ class Declarations:
         self._pauses = pauses
         self._persistence = persistence
         self._remembered = Remembered()
+        self.rollouts: Rollouts | None = None
+        """Where workers get their new specs that have a policy for it; set by the Supervisor."""
 
     def restore(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
         """Take in the workers, as the former run left them."""
@@ -103,6 +109,15 @@ class Declarations:
         if self._orders.started:
             self._workers.step(spec.id, lambda w: failures.start(w, self._breakers.world(w)))
 
+    def add_spare(self, spec: WorkerSpec) -> None:
+        """Supervise an additional worker for the time of a rollout."""
+        self._add_and_start(spec)
+        self._workers.declare()
+
+    def dismiss(self, ids: tuple[str, ...]) -> None:
+        """Stop these workers and forget them."""
+        self._dismiss(ids, None)
+
     def remove(self, component_id: str, reply_to: Receiver | None) -> None:
         """Stop a worker and forget it."""
         refusal = self._choice.unknown((component_id,))
@@ -124,16 +139,22 @@ class Declarations:
             self._choice.refused_by_shutdown()
             or self._choice.being_removed(specs)
             or _refused(order_problem(specs))
+            or _refused(self._rollout_under_way())
         )
         if refusal is not None:
             tell(reply_to, refusal)
             return
         before = {
-            worker.id: worker.spec for worker in self._workers if not self._workers.is_leaving(worker.id)
+            worker.id: worker.spec
+            for worker in self._workers
+            if not self._workers.is_leaving(worker.id) and worker.id not in self._spares
         }
         changes = compare(before, specs)
         self._orders.versions = dict(versions)
-        lifted = self._apply(changes, {spec.id: spec for spec in specs})
+        wanted = {spec.id: spec for spec in specs}
+        rolled_out = self._roll_out(changes, wanted)
+        changes = replace(changes, rolled_out=rolled_out)
+        lifted = self._apply(changes, wanted)
         self._workers.arrange(spec.id for spec in specs)
         self._workers.declare()
         changed = [(w, self._orders.pauses.holds(w.id)) for w in self._workers if w.id in changes.restarted]
@@ -141,9 +162,10 @@ class Declarations:
 
     def _apply(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         self._dismiss(changes.removed, None)
-        for id_ in (*changes.restarted, *changes.adjusted):
+        now = tuple(id_ for id_ in changes.restarted if id_ not in changes.rolled_out)
+        for id_ in (*now, *changes.adjusted):
             self._workers.respec(wanted[id_])
-        for id_ in changes.restarted:
+        for id_ in now:
             self._workers.step(id_, lambda w: supervision.renew(w, StopReason.CHANGE))
         # Also workers with an unchanged spec: the code that it names may be another version.
         lifted = self._clear_failures((*changes.restarted, *changes.adjusted, *changes.unchanged))
@@ -151,6 +173,29 @@ class Declarations:
             self._add_and_start(wanted[id_])
         self._workers.start_ready()
         return lifted
+
+    @property
+    def _spares(self) -> frozenset[str]:
+        return frozenset() if self.rollouts is None else self.rollouts.spares
+
+    def _rollout_under_way(self) -> str | None:
+        names = () if self.rollouts is None else self.rollouts.releases
+        return self.rollouts.refusal(names[0]) if self.rollouts is not None and names else None
+
+    def _roll_out(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
+        """Begin the rollouts of changed workers that run and have a policy for it; their ids."""
+        tables: dict[str, list[str]] = {}
+        for id_ in changes.restarted:
+            worker = self._workers.get(id_)
+            if wanted[id_].rollout is not None and worker is not None and isinstance(worker.phase, Up):
+                tables.setdefault(wanted[id_].group or id_, []).append(id_)
+        for name, ids in tables.items():
+            policy = wanted[ids[0]].rollout
+            assert policy is not None
+            assert self.rollouts is not None
+            new = {id_: wanted[id_] for id_ in ids}
+            self.rollouts.begin(name, ids, policy, StopReason.CHANGE, wanted=new)
+        return tuple(id_ for ids in tables.values() for id_ in ids)
 
     def _clear_failures(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         change = failures.start if self._orders.started else failures.clear_if_changed

@@ -25,6 +25,6 @@ class Sentence(msgspec.Struct, frozen=True):
 
     kind: str
     """start, health, lost, death, decision, failed, stop, signal, pause, reset, recycle, job, resource,
-    sample, alert, breaker, group, store, gateway, internal, gap or other."""
+    sample, alert, breaker, group, rollout, store, gateway, internal, gap or other."""
     text: str
     level: Level = Level.INFO

@@ -35,6 +35,8 @@ def _no_table(path: KeyPath, value: object) -> str:
     word = value.replace("-", "_") if isinstance(value, str) else ""
     if key == "restart" and word in [each.value for each in RestartOn]:
         return f'must be a table: restart = {{ restart_on = "{word}" }}'
+    if key == "release" and value == "rolling":
+        return "must be a table: it is about the work that a dead worker held; use rollout = { surge = 1 }"
     if isinstance(value, str) and key in _USUAL_KEYS:
         return f'must be a table, such as {key} = {{ {_USUAL_KEYS[key]} = "{value}" }}'
     return "must be a table"

@@ -44,14 +44,22 @@ def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
     return Progress(tuple(done), tuple(left), tuple(failed), tuple(spared))
 
 
-def roll(client: ControlClient, name: str, *, wait: bool, patience_s: float, as_json: bool) -> None:
+def roll(
+    client: ControlClient,
+    name: str,
+    body: Mapping[str, Any],
+    *,
+    wait: bool,
+    patience_s: float,
+    as_json: bool,
+) -> None:
     """Start a rolling restart of a group and follow it to its end.
 
     Raises:
         SystemExit: a worker failed, or there was no progress for too long.
     """
     before = _workers(client)
-    answer = client.post(path_of("groups", name, "restart"), timeout_s=LONG_S)
+    answer = client.post(path_of("groups", name, "restart"), dict(body), timeout_s=LONG_S)
     group = answer["detail"].get("workers") or [id_ for id_ in before if id_.split(":")[1:2] == [name]]
     if not wait:
         _print(
@@ -78,12 +86,19 @@ def _follow(
     """The progress at the end, and why the supervisor aborted the restart, if it did."""
     deadline = time.monotonic() + patience_s
     shown: tuple[object, ...] = ()
+    told = 0
     while True:
         # Ask this first: once it is over, the next answer shows the final state of the workers.
         state = client.get(path_of("groups", name, "rolling"))
         now = _workers(client)
         reached = progress(group, before, now)
-        picture = (reached, tuple((now[id_]["shown"], now[id_]["generation"]) for id_ in reached.left))
+        steps = state.get("steps", ())
+        told = told if quiet else _tell(steps, told)
+        picture = (
+            reached,
+            len(steps),
+            tuple((now[id_]["shown"], now[id_]["generation"]) for id_ in reached.left),
+        )
         if picture != shown:
             shown, deadline = picture, time.monotonic() + patience_s
             if not quiet:
@@ -94,6 +109,13 @@ def _follow(
         if time.monotonic() > deadline:
             return reached, None
         time.sleep(_GLANCE_S)
+
+
+def _tell(steps: Sequence[str], told: int) -> int:
+    """Show the new steps of a rollout; how many are shown now."""
+    for step in steps[told:]:
+        click.echo(("\r\x1b[K" if sys.stderr.isatty() else "") + printable(step), err=True)
+    return len(steps)
 
 
 def _show(reached: Progress, now: Workers) -> None:

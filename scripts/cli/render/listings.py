@@ -19,6 +19,7 @@ _CHANGES = {
     "added": "added",
     "removed": "removed",
     "restarted": "restarted",
+    "rolled_out": "rolled out: new processes are ready before the old ones stop",
     "adjusted": "adjusted, without a restart",
     "lifted": "no longer failed: its version changed, so it is started again",
 }
@@ -163,7 +164,8 @@ def change_lines(detail: Document) -> list[str]:
     """What a reload or a change of scale did, one sentence per kind of change."""
     waiting = {id_ for kind in _PUT_OFF for id_ in detail.get(kind, ())}
     at_once = [id_ for id_ in detail.get("restarted", ()) if id_ not in waiting]
-    told = {**detail, "restarted": at_once}
+    rolled_out = set(detail.get("rolled_out", ()))
+    told = {**detail, "restarted": [id_ for id_ in at_once if id_ not in rolled_out]}
     lines = [
         f"{_listed(told[kind])} {_be(told[kind])} {said}."
         for kind, said in _CHANGES.items()

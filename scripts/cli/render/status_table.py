@@ -171,8 +171,17 @@ def footer(report: Document) -> list[str]:
         lines.append(f"The store is degraded, {records} not saved yet: {printable(report['degraded'])}")
     lines += (group_line(group) for group in report.get("groups", ()))
     lines += (breaker_line(breaker) for breaker in report.get("breakers", ()))
+    lines += (rollout_line(each) for each in report.get("rollouts", ()) if each["stage"] != "over")
     lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def rollout_line(rollout: Document) -> str:
+    """How far a rollout is, and why it is ended, if it is."""
+    so_far = f"{len(rollout['replaced'])} of {len(rollout['workers'])} replaced"
+    beside = f"{', '.join(rollout['spares'])} beside"
+    problem = f", ended because {rollout['problem']}" if rollout["problem"] else ""
+    return printable(f"Rollout of {rollout['group']}: {so_far}, {beside}{problem}")
 
 
 def group_line(group: Document) -> str:

@@ -17,6 +17,7 @@ from rekindle.actors import (
     RekindleError,
     RequestRefusedError,
     RequestTimeoutError,
+    RolloutPolicy,
     Status,
     System,
 )
@@ -137,9 +138,14 @@ class Fleet(System):
             _note_log_files(config)
         return _summary(changes)
 
-    def rolling_restart(self, name: str, /) -> Summary:
-        """Begin to restart a group one after the other, never with fewer than `min_healthy` up."""
+    def rolling_restart(self, name: str, /, surge: int | None = None, roll_back: bool = True) -> Summary:
+        """Begin to restart a group one after the other, never with fewer than `min_healthy` up.
+
+        With a surge, or if the group has the policy `rollout`, new processes are ready before old ones stop.
+        """
         group = self._config.group(name)
+        if surge is not None or group.template.rollout is not None:
+            return self._begin_rollout(group, surge, roll_back)
         with self._changing:
             running = self._rolling.get(name)
             if running is not None and running.is_alive():
@@ -155,7 +161,19 @@ class Fleet(System):
         """The state of the latest rolling restart of a group."""
         self._config.group(name)
         thread = self._rolling.get(name)
+        latest = next((each for each in self.report().rollouts if each.group == name), None)
+        if latest is not None and (thread is None or not thread.is_alive()):
+            return Rolling(latest.stage != "over", latest.problem or None, latest.steps)
         return Rolling(thread is not None and thread.is_alive(), self._given_up.get(name))
+
+    def _begin_rollout(self, group: Group, surge: int | None, roll_back: bool) -> Summary:
+        with self._changing:
+            running = self._rolling.get(group.name)
+            if running is not None and running.is_alive():
+                raise RequestRefusedError(f"a rolling restart of {group.name} is under way")
+            self.roll_out(group.name, surge=surge, roll_back=roll_back)
+            policy = group.template.rollout or RolloutPolicy()
+        return {"workers": list(group.ids), "surge": policy.surge if surge is None else surge}
 
     def end_rolling(self) -> None:
         """End rolling restarts; one in progress ends at its next step."""

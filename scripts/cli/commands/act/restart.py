@@ -27,6 +27,19 @@ from ...console.orders import give, post_order
     is_flag=True,
     help="Restart a group one worker at a time; at least min_healthy of them stay up.",
 )
+@click.option(
+    "--surge",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="With --rolling: start up to N additional workers first, so that new processes are ready before old"
+    " ones stop. Default: the surge of the group's `rollout`, if it has one.",
+)
+@click.option(
+    "--roll-back/--no-roll-back",
+    default=True,
+    help="With --surge: whether replaced workers get their old configuration back if a new process is not "
+    "well (default: yes).",
+)
 @click.option("--no-wait", is_flag=True, help="With --rolling: return at once.")
 @click.option(
     "--timeout",
@@ -43,6 +56,8 @@ def restart(
     ids: tuple[str, ...],
     everyone: bool,
     rolling: bool,
+    surge: int | None,
+    roll_back: bool,
     no_wait: bool,
     patience_s: float,
     state: Path,
@@ -54,11 +69,15 @@ def restart(
       $ rekindle restart worker:tag:0
       $ rekindle restart tag               # all workers of a group at once
       $ rekindle restart tag --rolling     # one after the other
+      $ rekindle restart web --rolling --surge 1    # the new process is ready before the old one stops
       $ rekindle restart back              # [group.back]: stops its members, then starts them in order
 
     With --rolling the command waits until every worker of the group has a new, healthy process,
-    and exits with 1 if one of them fails.
+    and exits with 1 if one of them fails. With a surge the first new process that is not ready in
+    time, or does not stay up, ends the rollout: the old processes go on.
     """
+    if surge is not None and not rolling:
+        raise click.UsageError("--surge goes with --rolling")
     if not rolling:
         chosen = named_or_all(client_of(state), ids, everyone)
         if chosen.in_order:
@@ -70,7 +89,8 @@ def restart(
         raise click.UsageError("--rolling restarts one group; name it as in the file")
     from ...console.rolling_restart import roll
 
-    roll(client_of(state), ids[0], wait=not no_wait, patience_s=patience_s, as_json=as_json)
+    body = {} if surge is None and roll_back else {"surge": surge, "roll_back": roll_back}
+    roll(client_of(state), ids[0], body, wait=not no_wait, patience_s=patience_s, as_json=as_json)
 
 
 def _sentence(id_: str, _detail: object) -> str:

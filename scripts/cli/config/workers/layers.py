@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.actors.errors import Problem, SpecError
+from rekindle.actors.spec.deployment.rollout_policy import RolloutPolicy
 from rekindle.actors.spec.policies.alive_policy import AlivePolicy
 from rekindle.actors.spec.policies.job_policy import JobPolicy
 from rekindle.actors.spec.policies.log_policy import LogPolicy
@@ -99,6 +100,7 @@ _EMPTY: Mapping[str, Any] = {
     "stop": StopPolicy,
     "limits": ResourceLimits,
     "recycle": RecyclePolicy,
+    "rollout": RolloutPolicy,
     "jobs": JobPolicy,
     "release": ReleasePolicy,
     "ready": ReadyPolicy,

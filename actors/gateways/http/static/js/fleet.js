@@ -7,6 +7,7 @@ import { byId, el, mark, say } from "./dom.js";
 import { feed } from "./feed.js";
 import { gauge } from "./gauge.js";
 import { queues } from "./queues.js";
+import { rollouts } from "./rollouts.js";
 import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { count, elapsed, until } from "./words.js";
@@ -14,7 +15,7 @@ import { count, elapsed, until } from "./words.js";
 const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "done", "scheduled", "healthy"];
 
 export function fleet() {
-  const parts = { alerts: alerts(), breakers: breakers(), queues: queues(), timeline: timeline(), feed: feed() };
+  const parts = { alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
   const body = el("tbody");
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Show only" });
@@ -25,6 +26,7 @@ export function fleet() {
   const node = el("div", { class: "page" },
     parts.alerts.node,
     parts.breakers.node,
+    parts.rollouts.node,
     trouble,
     el("section", { class: "card", "aria-labelledby": "workers-title" },
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
@@ -51,6 +53,7 @@ export function fleet() {
     showTrouble();
     parts.alerts.update(state.alerts);
     parts.breakers.update(state.breakers);
+    parts.rollouts.update(state.rollouts);
     parts.queues.update(state.queues);
     parts.feed.update(state.feed);
     parts.timeline.update();

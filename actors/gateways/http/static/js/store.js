@@ -20,6 +20,7 @@ export const state = {
   workers: new Map(), // by id; each with `at`, when its durations were measured
   system: { paused: false, degraded: null, unsaved: 0 },
   breakers: [], // the open ones; each with `at`
+  rollouts: [], // those under way
   deaths: [], // newest first
   queues: new Map(), // by type; each with its recent counts
   alerts: null, // null: this supervisor does not serve alerts
@@ -114,6 +115,7 @@ async function askWorkers() {
   state.workers = new Map(report.workers.map((worker) => [worker.component_id, { ...worker, at }]));
   state.system = { paused: report.paused, degraded: report.degraded, unsaved: report.unsaved };
   state.breakers = (report.breakers ?? []).map((breaker) => ({ ...breaker, at }));
+  state.rollouts = (report.rollouts ?? []).filter((rollout) => rollout.stage !== "over");
 }
 
 async function askQueues() {
@@ -162,7 +164,7 @@ function concernsBreakers(event) {
 function hearEvent(event) {
   if (event.component_id !== null) refreshWorker(event.component_id);
   else if (OF_ALL.includes(event.type)) refreshWorker(ALL);
-  if (concernsBreakers(event)) refreshWorker(ALL);
+  if (concernsBreakers(event) || event.type.startsWith("rollout_")) refreshWorker(ALL);
   if (event.type.startsWith("alert_")) hearAlert();
   if (event.type.startsWith("job_")) queuesMoved();
   if (asking) meanwhile.push(event);
