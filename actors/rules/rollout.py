@@ -240,7 +240,7 @@ def _put_back(rollout: Rollout, sights: Sights, now_ms: int) -> Turn:
 
 
 def _is_back(watched: Watched, sight: Sight | None) -> bool:
-    return sight is None or watched.ready_ms is not None
+    return sight is None or sight.is_down or watched.ready_ms is not None
 
 
 def _lower(rollout: Rollout, now_ms: int) -> Turn:

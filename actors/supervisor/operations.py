@@ -183,6 +183,7 @@ class Operations:
     def stand_down(self) -> None:
         """Another supervisor owns the store: stop all workers, firmly, and start none again."""
         self._orders.stopping = self._workers.shutting_down = True
+        self._rollouts.end_all()
         self._stop(None, None, Urgency.FIRM)
 
     # ── starting, stopping, restarting ───────────────────────────────────────────────────

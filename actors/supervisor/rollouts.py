@@ -20,7 +20,7 @@ from ..rules.rollout import Finish, Lower, Order, PutBack, Raise, Replace, Rollo
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.worker_spec import WorkerSpec
-from ..supervision.worker import BackingOff, Failed, Idle, Rest, StopReason, Up, Worker
+from ..supervision.worker import BackingOff, Failed, Idle, Rest, Stopping, StopReason, Up, Worker
 from ..views.sentences.rollout_sentences import rollout_sentence
 from .breakers import Breakers
 from .orders.declarations import Declarations
@@ -230,8 +230,10 @@ class Rollouts:
         self._workers.step(component_id, change)
 
     def _restart(self, component_id: str) -> None:
-        """Also one that was given up with the new configuration, which is not to be blamed on the old one."""
-        self._workers.step(component_id, lambda w: supervision.restart(w, self._breakers.world(w)))
+        """Also one that was given up with the new configuration, but not one that an operator stopped."""
+        worker = self._workers.get(component_id)
+        if worker is not None and not _is_kept_down(worker):
+            self._workers.step(component_id, lambda w: supervision.restart(w, self._breakers.world(w)))
 
     def _finish(self, under_way: _UnderWay) -> None:
         rollout = under_way.rollout
@@ -274,6 +276,14 @@ class Rollouts:
 
     def _now_ms(self) -> int:
         return round(self._runtime.clock.monotonic() * 1000)
+
+
+def _is_kept_down(worker: Worker) -> bool:
+    match worker.phase:
+        case Idle(rest=rest) | Stopping(rest=rest, relaunch=False):
+            return rest in (Rest.STOPPED, Rest.PAUSED)
+        case _:
+            return False
 
 
 def _sight(worker: Worker) -> Sight:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from rekindle.worker import Worker
+from rekindle.worker import Worker, slow_start
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -52,3 +52,26 @@ def serve(worker: Worker) -> None:
                 connection.recv(1000)
                 body = f"{os.getpid()} {os.environ['LISTEN_FDNAMES']}".encode()
                 connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+
+
+@slow_start
+async def drained(worker: Worker) -> None:
+    """Serve by uvicorn; when the worker is drained, accept nothing more and answer what was accepted."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(asgi, fd=3, access_log=False, log_level="warning"))
+    loop = asyncio.get_running_loop()
+
+    def drain() -> None:
+        for each in server.servers:
+            each.close()
+        loop.call_later(0.1, worker.drained)
+
+    worker.on_drain(lambda: loop.call_soon_threadsafe(drain))
+    serving = asyncio.create_task(server.serve())
+    while worker.running:
+        await asyncio.sleep(0.02)
+        if server.started and not worker.draining:
+            worker.healthy()
+    server.should_exit = True
+    await serving

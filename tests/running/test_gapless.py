@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -23,20 +24,26 @@ from tests.running.conftest import Run, Running
 ROUNDS = int(os.environ.get("GAPLESS_ROUNDS", "2"))
 CLIENTS = 4
 ROOT = Path(__file__).parents[2]
+GUNICORN = [sys.executable, "-m", "gunicorn", "tests.processes.web_application:wsgi", "--no-control-socket"]
 SERVERS = {
-    "uvicorn": ["uvicorn", "tests.processes.web_application:asgi", "--fd", "{socket.web}", "--no-access-log"],
-    "gunicorn": ["gunicorn", "tests.processes.web_application:wsgi", "--no-control-socket"],
+    "gunicorn": f"""
+command = {json.dumps(GUNICORN)}
+ready = {{ output = "Booting worker" }}
+""",
+    # uvicorn closes connections that it has accepted and not read from when it stops: it is drained first.
+    "uvicorn": """
+python = "tests.processes.web_application:drained"
+stop = { drain = { within_s = 5 } }
+""",
 }
-READY = {"uvicorn": "running on", "gunicorn": "Booting worker"}
 FILE = """
 [socket.web]
 listen = "127.0.0.1:{port}"
 
 [worker.web]
-command = {command}
+{server}
 cwd = "{root}"
 sockets = ["web"]
-ready = {{ output = "{ready}" }}
 rollout = {{ surge = 1, settle_s = 0.2 }}
 restart = {{ max_in_window = "none", max_lifetime = "none", initial_delay_s = 0.1, max_delay_s = 0.2 }}
 {more}
@@ -79,8 +86,7 @@ class Load:
 
 
 def text_of(server: str, port: int, more: str = "") -> str:
-    command = str([sys.executable, "-m", *SERVERS[server]]).replace("'", '"')
-    return FILE.format(port=port, command=command, root=ROOT, ready=READY[server], more=more)
+    return FILE.format(port=port, server=SERVERS[server], root=ROOT, more=more)
 
 
 @pytest.fixture

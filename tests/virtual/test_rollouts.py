@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -222,3 +223,51 @@ def test_a_pause_in_the_middle_of_a_rollout_ends_it() -> None:
     assert len(ended(system)) == 1
     assert ended(system) != [""]
     assert ids(system) == ["worker:web:0"]
+
+
+def test_a_worker_that_an_operator_stops_meanwhile_stays_stopped() -> None:
+    system = started(*members(2))
+    system.tell(RollOut("web", None, 1))
+    system.run(9)
+    system.tell(StopWorkers(("worker:web:0",)))
+    system.run(200)
+    assert len(ended(system)) == 1
+    assert not system.processes.alive("worker:web:0")
+    assert system.status("worker:web:1").status is Status.HEALTHY
+
+
+def test_a_worker_with_the_id_of_an_additional_one_cannot_be_declared_meanwhile() -> None:
+    recycled = members(1, recycle=RecyclePolicy(after_s=20, jitter=0), rollout=RolloutPolicy())
+    system = started(*recycled)
+    system.run(12)
+    assert ids(system) == ["worker:web:0", "worker:web:1"]
+    two = tuple(members(2, rollout=RolloutPolicy()))
+    reply = system.ask(lambda inbox: ChangeWorkers(two, inbox))
+    assert isinstance(reply, Refused)
+    assert "worker:web:1 exists for the time of a rollout" in reply.reason
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_dies_meanwhile_a_rollout_ends_and_leaves_the_workers_that_were_there(seed: int) -> None:
+    chance = random.Random(seed)
+    count, surge = chance.randint(1, 4), chance.randint(1, 3)
+    specs = members(count, restart={"max_in_window": None, "max_lifetime": None})
+
+    def life(_generation: int) -> Behaviour:
+        ready = chance.choice((0.5, 2.0, 2.0, None))
+        behaviour = Behaviour(healthy_after=ready, stops_after=chance.uniform(0, 3))
+        return behaviour | dies_after(chance.uniform(1, 60)) if chance.random() < 0.3 else behaviour
+
+    scripts: dict[str, Script] = {f"worker:web:{number}": life for number in range(count + surge)}
+    system = SimulatedSystem(*specs, scripts=scripts, seed=seed).start()
+    system.run(chance.uniform(1, 20))
+    system.tell(RollOut("web", None, surge))
+    for _ in range(chance.randint(0, 6)):
+        system.run(chance.uniform(0, 10))
+        system.processes.kill(f"worker:web:{chance.randrange(count + surge)}")
+        assert sum(system.processes.alive(id_) for id_ in scripts) <= count + surge
+    system.run(1500)
+    assert len(system.events(RolloutStarted)) == len(system.events(RolloutEnded))
+    assert ids(system) == [spec.id for spec in specs]
+    assert not any(system.processes.alive(f"worker:web:{number}") for number in range(count, count + surge))
+    assert system.processes.overlaps == []

@@ -139,7 +139,7 @@ class Declarations:
             self._choice.refused_by_shutdown()
             or self._choice.being_removed(specs)
             or _refused(order_problem(specs))
-            or _refused(self._rollout_under_way())
+            or _refused(self._rollout_in_the_way(specs))
         )
         if refusal is not None:
             tell(reply_to, refusal)
@@ -178,7 +178,11 @@ class Declarations:
     def _spares(self) -> frozenset[str]:
         return frozenset() if self.rollouts is None else self.rollouts.spares
 
-    def _rollout_under_way(self) -> str | None:
+    def _rollout_in_the_way(self, specs: Iterable[WorkerSpec]) -> str | None:
+        """Why these workers cannot be declared now; None if they can."""
+        taken = next((spec.id for spec in specs if spec.id in self._spares), None)
+        if taken is not None:
+            return f"{taken} exists for the time of a rollout; try again when it has ended"
         names = () if self.rollouts is None else self.rollouts.releases
         return self.rollouts.refusal(names[0]) if self.rollouts is not None and names else None
 
