@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.virtual.simulated_system import SimulatedSystem, worker
@@ -30,7 +31,7 @@ SLOW = Behaviour(healthy_after=2.0, stops_after=1.0)
 """Is ready after two seconds, and takes one to stop."""
 
 
-def members(count: int, **settings: object) -> list[WorkerSpec]:
+def members(count: int, **settings: Any) -> list[WorkerSpec]:
     return [worker(f"worker:web:{number}", group="web", **settings) for number in range(count)]
 
 
