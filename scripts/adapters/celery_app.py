@@ -1,7 +1,6 @@
-"""An example: a Celery application whose worker reports its health and its current task to Rekindle.
+"""An example: a Celery application whose worker reports its health and its tasks to Rekindle.
 
-Copy everything under "for Rekindle" into your application as it is. Without a supervisor it does
-nothing.
+The line with `install` is all that an application needs. Without a supervisor it does nothing.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ import json
 import os
 import shutil
 import signal
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_postrun, task_prerun, worker_init, worker_ready
+from celery.signals import worker_init
 
-from rekindle.worker import Worker
+from rekindle.worker.adapters.celery_tasks import install
 
 BROKER = Path("broker")
 QUEUE, TAKEN, RESULTS, CONTROL = (BROKER / name for name in ("queue", "taken", "results", "control"))
@@ -38,6 +36,13 @@ app.conf.update(
         "processed_folder": str(TAKEN),
     },
 )
+install(app)  # before the tasks are defined
+
+
+@app.task
+def crash() -> None:
+    """Kill the worker, as a bug in a C extension would."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @app.task
@@ -49,42 +54,6 @@ def report(file: str, seconds: float) -> str:
     with open(file, "a") as lines:
         lines.write(f"done by {os.getpid()}\n")
     return file
-
-
-# ── for Rekindle ─────────────────────────────────────────────────────────────────────────
-
-supervised: Worker | None = None
-
-
-@worker_init.connect
-def _begin(**_: Any) -> None:
-    global supervised
-    supervised = Worker()
-    threading.Thread(target=_stop_when_asked, args=(supervised,), daemon=True).start()
-
-
-@worker_ready.connect
-def _ready(**_: Any) -> None:
-    if supervised is not None:
-        supervised.healthy()
-
-
-@task_prerun.connect
-def _begin_task(task_id: str, **_: Any) -> None:
-    if supervised is not None:
-        supervised.current_job = task_id
-
-
-@task_postrun.connect
-def _end_task(**_: Any) -> None:
-    if supervised is not None:
-        supervised.current_job = None
-
-
-def _stop_when_asked(worker: Worker) -> None:
-    """SIGTERM is a warm shutdown in Celery: it finishes the current task and takes no new one."""
-    worker.wait()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 # ── for the transport of this example only ───────────────────────────────────────────────

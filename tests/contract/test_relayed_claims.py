@@ -26,6 +26,7 @@ from rekindle.worker.jobs.claims import (
     Ending,
     Exchanged,
     QueueUnavailableError,
+    Taken,
     failed,
     finished,
     given_back,
@@ -227,3 +228,22 @@ class EndsMeanwhile:
 
     def close(self) -> None:
         self._claims.close()
+
+
+def test_a_job_of_another_queue_is_taken_again_until_it_is_toxic(
+    queues: Queues, relay: Relay, desk: ClaimDesk
+) -> None:
+    for generation in (1, 2, 3):
+        taken = relay("w:0", generation).take("tag", "task-1", '{"about": "x"}')
+        assert (taken.state, taken.claim and taken.claim.attempt) == ("running", generation)
+        assert relay("w:1").take("tag", "task-1", "{}").claim is None  # it is executed elsewhere
+        queues.end("w:0", generation, crash_retries=2)
+    assert relay("w:0", 4).take("tag", "task-1", "{}") == Taken("toxic")
+    queues.jobs.retry([job.id for job in queues.jobs.find(state="toxic")])
+    claims = relay("w:0", 5)
+    again = claims.take("tag", "task-1", "{}").claim
+    assert again is not None
+    assert claims.exchange(finished(again, None), None).accepted
+    assert claims.take("tag", "task-1", "{}").claim is not None  # as a queue that retries a task does
+    with pytest.raises(QueueUnavailableError):
+        claims.take("other", "task-1", "{}")

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
-from tests.services import postgres_service, postgres_url
+from tests.services import postgres_service, postgres_url, redis_url
 
 from rekindle.cli.chaos.real.empty_database import empty_database
 from rekindle.cli.client import ControlClient, ControlError, path_of
 
-__all__ = ["postgres_service", "postgres_url"]
+__all__ = ["postgres_service", "postgres_url", "redis_url"]
 
 ROOT = Path(__file__).parents[2]
 IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])

@@ -82,6 +82,15 @@ class Exchanged:
     """Whether a job is due that this worker may only take when it holds no other."""
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The job beside one that another queue delivered."""
+
+    state: str
+    """`running` if it was taken, or is executed elsewhere; `toxic` if it was set aside."""
+    claim: Claim | None = None
+
+
 class Claims(Protocol):
     """One connection to the queue, used by one thread. Any call may raise `QueueUnavailableError`."""
 
@@ -99,6 +108,10 @@ class Claims(Protocol):
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
         """Store how far the execution came; False: the claim is no longer in force."""
+        ...
+
+    def take(self, queue: str, key: str, payload: str) -> Taken:
+        """Claim the job beside one that another queue delivered with this id; the first time it is added."""
         ...
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
@@ -143,6 +156,11 @@ def request_values(request: ClaimRequest, queue: str, claimant: Claimant) -> dic
     """All values of a claim on one queue."""
     wanted = {"free": request.free, "isolate": request.isolate}
     return {**claimant.values(), **due_values(queue, claimant), **wanted}
+
+
+def delivered_values(queue: str, key: str, payload: str, claimant: Claimant) -> dict[str, Any]:
+    """All values of a job that another queue delivered, but its number."""
+    return {**claimant.values(), **due_values(queue, claimant), "key": key, "payload": payload}
 
 
 def due_values(queue: str, claimant: Claimant) -> dict[str, Any]:

@@ -21,7 +21,9 @@ from .claims import (
     Ending,
     Exchanged,
     QueueUnavailableError,
+    Taken,
     claim_of,
+    delivered_values,
     due_values,
     ending_values,
     fence_values,
@@ -45,6 +47,10 @@ _SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT = map(
     sql.for_psycopg, (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED, sql.CHECKPOINT)
 )
 
+
+_FIND_DELIVERED, _ADD_DELIVERED, _TAKE_DELIVERED = map(
+    sql.for_psycopg, (sql.FIND_DELIVERED, sql.ADD_DELIVERED, sql.TAKE_DELIVERED)
+)
 
 # Without statistics, as after a sudden backlog, the planner would read all jobs and sort them instead of
 # reading the first one in the order of an index.
@@ -104,6 +110,16 @@ class PostgresClaims:
         values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
         with self._connected() as cursor:
             return cursor.execute(_CHECKPOINT, values).rowcount == 1
+
+    def take(self, queue: str, key: str, payload: str) -> Taken:
+        """Claim the job beside one that another queue delivered."""
+        values = delivered_values(queue, key, payload, self._claimant)
+        with self._connected() as cursor, cursor.connection.transaction():
+            found = cursor.execute(_FIND_DELIVERED, values).fetchone()
+            found = found or cursor.execute(_ADD_DELIVERED, values).fetchone()
+            assert found is not None
+            row = cursor.execute(_TAKE_DELIVERED, {**values, "id": found[0]}).fetchone()
+        return Taken(found[1]) if row is None else Taken("running", claim_of(row))
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when the server announces a job, or a delayed job is due."""

@@ -103,6 +103,23 @@ RETURNING {", ".join(COLUMNS)}"""
 
 SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE id = {_FIRST_DUE} AND crash_count > 0"
 
+# For a job that another queue delivers: the job that was made for it before, a new one, and its claim.
+FIND_DELIVERED = """
+SELECT id, state FROM rekindle_job WHERE queue = :queue AND unique_key = :key ORDER BY id DESC LIMIT 1"""
+
+ADD_DELIVERED = """
+INSERT INTO rekindle_job (
+    queue, payload, priority, not_before_wall_ms, state, attempts, crash_count, error_count, unique_key,
+    alone, created_at_wall_ms
+) VALUES (:queue, :payload, 0, :now, 'pending', 0, 0, 0, :key, 0, :now) RETURNING id, state"""
+
+TAKE_DELIVERED = f"""
+UPDATE rekindle_job
+SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now, finished_at_wall_ms = NULL,
+    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run, alone = 0
+WHERE id = :id AND state IN ('pending', 'done', 'error') AND {_IS_CURRENT}
+RETURNING {", ".join(COLUMNS)}"""
+
 MINE = f"""
 SELECT {", ".join(COLUMNS)} FROM rekindle_job WHERE state = 'running' AND {_CLAIMANT}"""
 

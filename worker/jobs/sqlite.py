@@ -26,7 +26,9 @@ from .claims import (
     Ending,
     Exchanged,
     QueueUnavailableError,
+    Taken,
     claim_of,
+    delivered_values,
     due_values,
     ending_values,
     fence_values,
@@ -92,6 +94,15 @@ class SqliteClaims:
         values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
         with self._transaction() as connection:
             return connection.execute(sql.CHECKPOINT, values).rowcount == 1
+
+    def take(self, queue: str, key: str, payload: str) -> Taken:
+        """Claim the job beside one that another queue delivered."""
+        values = delivered_values(queue, key, payload, self._claimant)
+        with self._transaction() as connection:
+            found = connection.execute(sql.FIND_DELIVERED, values).fetchone()
+            id_, state = found or connection.execute(sql.ADD_DELIVERED, values).fetchall()[0]
+            rows = connection.execute(sql.TAKE_DELIVERED, {**values, "id": id_}).fetchall()
+        return Taken("running", claim_of(rows[0])) if rows else Taken(state)
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when there may be a job to claim."""

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 from loguru import logger
 
-from rekindle.worker.jobs.claims import Claimant, Claims, Exchanged, QueueUnavailableError, given_back
+from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, given_back
 from rekindle.worker.jobs.relayed import wire
 
 LONGEST_IDLE_S = 60.0
+LONGEST_KEY = 1024
 REQUESTS_A_SECOND = 500.0
 BURST = 500.0
 END_OF_IDLE = {"do": "end_idle"}
@@ -89,6 +90,8 @@ class ClaimLane:
                 return recorded is not None and self._claims.was_recorded(recorded)
             case {"do": "save", "claim": claim, "text": text}:
                 return self._claims.save(wire.read_execution(claim), wire.checked_text(text))
+            case {"do": "take", "queue": str(queue), "key": str(key), "payload": payload}:
+                return self._take(queue, key, wire.checked_text(payload))
             case {"do": "idle", "queues": list(queues), "longest_s": float() | int() as longest_s}:
                 self._idle(wire.read_queues(queues, self._badge.queues), longest_s)
                 return None
@@ -101,15 +104,21 @@ class ClaimLane:
             raise ValueError("a queue that this worker does not serve")
         exchanged = self._claims.exchange(ended, wire.read_request(wanted, self._badge.queues))
         if exchanged.claim is not None and self._badge.is_revoked:
-            self._give_back(exchanged)
+            self._give_back(exchanged.claim)
         return wire.written_exchanged(exchanged)
 
-    def _give_back(self, exchanged: Exchanged) -> None:
+    def _take(self, queue: str, key: str, payload: str) -> object:
+        wire.read_queues([queue], self._badge.queues)
+        taken = self._claims.take(queue, wire.checked_text(key[:LONGEST_KEY], is_json=False), payload)
+        if taken.claim is not None and self._badge.is_revoked:
+            self._give_back(taken.claim)
+        return asdict(taken)
+
+    def _give_back(self, claim: Claim) -> None:
         """The worker ended while the claim was committed: its claims may have been released before that."""
-        assert exchanged.claim is not None
         while True:
             try:
-                self._claims.exchange(given_back(exchanged.claim), None)
+                self._claims.exchange(given_back(claim), None)
             except QueueUnavailableError:
                 time.sleep(GIVE_BACK_S)
             else:

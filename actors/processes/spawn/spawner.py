@@ -223,10 +223,10 @@ class Spawner:
         if spec.run.reports_health:
             descriptors.channel, descriptors.peer = channel, peer = channel_pair()
             handed[CHANNEL] = peer.fileno()
-            address = self._queues(spec, generation)
-            if address is not None:
+            if spec.serves:
                 # The first line that it reads. Not in its environment, since it may contain a password.
-                channel.send(json.dumps({"database": address}).encode() + b"\n")
+                address = {"database": self._queues(spec, generation)}
+                channel.send(json.dumps(address).encode() + b"\n")
         if spec.ready is not None and spec.ready.notify:
             descriptors.notify = NotifySocket()
         if isinstance(spec.run, PythonCall) or spec.run.stacks:
@@ -235,8 +235,8 @@ class Spawner:
         return handed
 
     def _queues(self, spec: WorkerSpec, generation: int) -> str | None:
-        """The address at which a process of the worker exchanges jobs; None: it serves no queue."""
-        if self._database is None or spec.jobs is None or not spec.serves:
+        """The address at which a process of the worker exchanges jobs; None: the store has no queues."""
+        if self._database is None or spec.jobs is None:
             return None
         if spec.jobs.via == "database":
             return self._database

@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from ..claims import Claim, Claimant, ClaimRequest, Ending, Exchanged, QueueUnavailableError
+from ..claims import Claim, Claimant, ClaimRequest, Ending, Exchanged, QueueUnavailableError, Taken
 from . import wire
 
 ANSWER_S = 60.0
@@ -41,6 +41,12 @@ class RelayClaims:
     def save(self, claim: Claim, checkpoint: str) -> bool:
         """Store how far the execution came; False: the claim is no longer in force."""
         return bool(self._ask("save", claim=wire.written_execution(claim), text=checkpoint))
+
+    def take(self, queue: str, key: str, payload: str) -> Taken:
+        """Claim the job beside one that another queue delivered."""
+        answer = self._ask("take", queue=queue, key=key, payload=payload)
+        claim = answer["claim"]
+        return Taken(answer["state"], None if claim is None else wire.read_claim(claim))
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
         """Return when the supervisor says that there may be a job, or the descriptor is readable."""
