@@ -109,7 +109,12 @@ class ControlClient:
     """The control socket of one supervisor; each request uses its own connection."""
 
     def __init__(
-        self, socket_path: str | os.PathLike[str], *, timeout_s: float = TIMEOUT_S, user: str | None = None
+        self,
+        socket_path: str | os.PathLike[str],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        user: str | None = None,
+        reason: str | None = None,
     ) -> None:
         """Create a client; it connects with each request.
 
@@ -117,10 +122,11 @@ class ControlClient:
             socket_path: the supervisor's `control.sock`.
             timeout_s: how long a request may take in total, by default.
             user: the user on whose behalf the client acts (under sudo, say), for the audit.
+            reason: why it gives its orders, for the audit.
         """
         self._path = os.fspath(socket_path)
         self._timeout_s = timeout_s
-        self._user = user
+        self._claims = {"x-rekindle-user": user, "x-rekindle-reason": reason}
 
     def get(self, path: str, *, timeout_s: float | None = None) -> Any:
         """The server's answer to `GET /api/v1` + path."""
@@ -169,9 +175,10 @@ class ControlClient:
         if not path.isascii() or not path.isprintable() or " " in path:
             raise InvalidRequestError(f"{path!r} is not a valid path", "invalid")
         lines = [f"{method} {PREFIX}{path} HTTP/1.1", "host: rekindle", "connection: close"]
-        if self._user:
-            claimed = "".join(char for char in self._user if char.isprintable() and char.isascii())
-            lines.append(f"x-rekindle-user: {claimed}")
+        for name, value in self._claims.items():
+            if value:
+                claimed = "".join(char for char in value if char.isprintable() and char.isascii())
+                lines.append(f"{name}: {claimed}")
         lines.append(f"content-length: {len(body)}\r\n\r\n")
         return "\r\n".join(lines).encode("ascii") + body
 

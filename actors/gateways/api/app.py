@@ -18,7 +18,7 @@ from ..serving.call_pools import CallPools
 from ..serving.event_hub import MOST_CLIENTS, EventHub
 from ..serving.json_values import Problem, encode
 from ..serving.sse_response import EventStreamResponse, StreamRequest, page_reader
-from .audit_trail import Client, claim, handle
+from .audit_trail import Client, claim, handle, reason_of
 from .problems import Refusal, problem_for
 from .request_bodies import (
     EventStreamQuery,
@@ -136,7 +136,8 @@ def _client(http: HttpRequest) -> Client:
     known = getattr(http.state, "client", None)  # set by the gateway that authenticated the request
     if isinstance(known, Client):
         return known
-    return Client(getattr(http.state, "peer", None), claim(http.headers.get("x-rekindle-user")))
+    user, reason = http.headers.get("x-rekindle-user"), http.headers.get("x-rekindle-reason")
+    return Client(getattr(http.state, "peer", None), claim(user), reason=reason_of(reason))
 
 
 async def _no_such_route(http: HttpRequest, error: Exception) -> Response:

@@ -21,6 +21,7 @@ CONTROL = "control"
 """The control socket's name in audit entries."""
 
 _LONGEST_CLAIM = 64
+_LONGEST_REASON = 500
 
 _refused: WeakKeyDictionary[Operator, RepeatedCount] = WeakKeyDictionary()
 """Orders of clients that may only read, by operator: a client must not fill the audit log with them."""
@@ -35,6 +36,8 @@ class Client:
     gateway: str = CONTROL
     may_order: bool = True
     """Whether it may send commands; otherwise it may only read."""
+    reason: str | None = None
+    """Why it gives its orders, if it says so."""
 
 
 class NotAllowedError(RekindleError):
@@ -71,7 +74,7 @@ def _audited(route: Route, request: Request, client: Client) -> object:
                 claimed_user=client.claimed_user,
                 action=route.action,
                 target=request.target,
-                detail=_detail(request),
+                detail=_detail(request, client.reason),
                 result=result,
                 reason=reason,
             ),
@@ -79,11 +82,16 @@ def _audited(route: Route, request: Request, client: Client) -> object:
     return answer
 
 
-def claim(header: str | None) -> str | None:
+def claim(header: str | None, longest: int = _LONGEST_CLAIM) -> str | None:
     """The user that the client claims to act for, made safe to persist and show."""
     if header is None:
         return None
-    return "".join(char for char in header if char.isprintable())[:_LONGEST_CLAIM] or None
+    return "".join(char for char in header if char.isprintable())[:longest] or None
+
+
+def reason_of(header: str | None) -> str | None:
+    """The reason that a client gives for its order, made safe likewise."""
+    return claim(header, _LONGEST_REASON)
 
 
 def _audit_result(error: Exception) -> AuditResult:
@@ -92,9 +100,11 @@ def _audit_result(error: Exception) -> AuditResult:
     return AuditResult.REFUSED
 
 
-def _detail(request: Request) -> str:
+def _detail(request: Request, reason: str | None) -> str:
     audited = getattr(request.arguments, "audited", None)
     given = msgspec.to_builtins(request.arguments) if audited is None else audited()
+    if reason is not None:
+        given = {"reason": reason, **(given or {})}
     return msgspec.json.encode(given).decode() if given else ""
 
 

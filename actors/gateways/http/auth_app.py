@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..api.audit_trail import Client, claim
+from ..api.audit_trail import Client, claim, reason_of
 from ..api.problems import Refusal
 from ..api.request_bodies import InvalidRequestError, decode_body
 from ..api.route import PREFIX
@@ -139,7 +139,8 @@ class AuthApp:
         user = claim(head.headers.get("x-rekindle-user"))
         who = f"{user}, {role} token, at {address}" if user else f"{role} token at {address}"
         may_order = role is Role.OPERATOR and not self._settings.read_only
-        return Client(None, who, gateway="http", may_order=may_order)
+        reason = reason_of(head.headers.get("x-rekindle-reason"))
+        return Client(None, who, gateway="http", may_order=may_order, reason=reason)
 
     # ── authentication ───────────────────────────────────────────────────────────────────
 

@@ -58,6 +58,7 @@ SECTIONS = {
     "Set up": {
         "config": "Check, show, create and import configuration files.",
         "db": "Upgrade or check the database while no supervisor uses it.",
+        "mcp": "Serve the supervisor to agents over the Model Context Protocol.",
         "service": "Run a file as a systemd service: start at boot, restart, watchdog.",
         "completion": "Print a shell script that completes commands.",
         "simulate": "Show what a restart policy would do, without running anything.",
