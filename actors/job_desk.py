@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .facts.jobs import JobSettled, JobState
 from .facts.records import ClaimsReleased
-from .messages import JobConvicted, JobRequeued
+from .messages import JobCancelled, JobConvicted, JobRequeued, JobTimedOut
 from .messages.internal.to_desks import DeskMessage, IncarnationEnded, JobsSettled
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime
@@ -52,13 +52,18 @@ class JobDesk(ResilientActor):
             signal=end.exit.signal,
             output=end.output,
             begun=end.begun,
+            error_retries=end.error_retries,
         )
         tell(self.persistence, Persist((record,)))
         self._released[end.component_id] = end.generation
 
     def _tell_of(self, job: JobSettled) -> None:
-        whose = (job.job_id, job.queue, job.component_id, job.generation, job.crash_count)
-        if job.state is JobState.TOXIC:
-            tell(self.persistence, JobConvicted(*whose))
+        whose = (job.job_id, job.queue, job.component_id, job.generation)
+        if job.state is JobState.CANCELLED:
+            tell(self.persistence, JobCancelled(*whose))
+        elif job.timed_out:
+            tell(self.persistence, JobTimedOut(*whose, retried=job.state is JobState.PENDING))
+        elif job.state is JobState.TOXIC:
+            tell(self.persistence, JobConvicted(*whose, job.crash_count))
         else:
-            tell(self.persistence, JobRequeued(*whose, counted=job.counted))
+            tell(self.persistence, JobRequeued(*whose, job.crash_count, counted=job.counted))

@@ -15,7 +15,7 @@ import msgspec
 from .deaths.crash_bundle import Bundle
 from .facts.alert import Alert
 from .facts.audit_entry import AuditEntry
-from .facts.jobs import JobCrash, JobSettled, JobView, NewJob, QueueStats
+from .facts.jobs import JobCrash, JobSettled, JobState, JobView, NewJob, QueueStats
 from .facts.queues import PeriodicPlan, PeriodicView, QueuePause
 from .facts.records import (
     DeathRecord,
@@ -85,6 +85,13 @@ class Control(StrEnum):
     RESUME = "resume"
 
 
+class CancelledJob(msgspec.Struct, frozen=True):
+    """An execution that a worker is asked to end."""
+
+    job_id: int
+    attempt: int
+
+
 class SpawnRequest(msgspec.Struct, frozen=True):
     """One incarnation to start, and who is notified of its life.
 
@@ -105,7 +112,7 @@ class Processes(Protocol):
         """Start the process."""
         ...
 
-    def send(self, component_id: str, generation: int, control: Control) -> None:
+    def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Send the request over the worker's channel, if it has one."""
         ...
 
@@ -202,12 +209,33 @@ class Jobs(Protocol):
         ...
 
     def retry(self, job_ids: Sequence[int]) -> None:
-        """Put toxic or failed jobs back with cleared counts, all or none.
+        """Put toxic, failed, cancelled or expired jobs back with cleared counts, all or none.
 
         Raises:
             UnknownJobError: one of them does not exist.
             RequestRefusedError: one of them is in another state.
         """
+        ...
+
+    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]:
+        """Cancel pending jobs, and ask running ones to end, all or none; the state of each from now on.
+
+        Raises:
+            UnknownJobError: one of them does not exist.
+            RequestRefusedError: one of them has ended already.
+        """
+        ...
+
+    def limited(self) -> tuple[JobView, ...]:
+        """The running jobs that are cancelled, limited in time, or show progress; without their payload."""
+        ...
+
+    def next_expiry(self) -> int | None:
+        """When the next pending job expires, or should have."""
+        ...
+
+    def expire(self, now_wall_ms: int) -> tuple[int, ...]:
+        """Let some of the jobs expire that have not begun in time; their numbers."""
         ...
 
     def drop(self, job_ids: Sequence[int]) -> None:

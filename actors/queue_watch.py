@@ -7,7 +7,11 @@ the Broker, and the AlertDesk which queues have toxic jobs. While nothing happen
 and no timer runs.
 
 When very much happens it looks twice a second, and after a look that took long still later: it never
-takes more than a twentieth of a core. It decides nothing, and no actor waits for it.
+takes more than a twentieth of a core. No actor waits for it.
+
+It also enforces what jobs were given: a cancelled one is asked to end, and one that does not, or takes longer
+than it may, ends with its process, through the Supervisor. For that it looks once a second while a worker
+holds a job.
 
 It lives on a lane of its own, since a look blocks.
 """
@@ -21,13 +25,22 @@ from loguru import logger
 
 from .deaths.death import Job
 from .errors import StoreError
-from .facts.jobs import JobState, QueueStats
+from .facts.jobs import JobState, JobView, QueueStats
 from .facts.queues import QueuePause
 from .facts.topic_states import LONGEST_DECODED, WorkerState
 from .messages import JobConvicted, JobRequeued, Published, QueueResumed, Snapshot, StateChanged
 from .messages.internal.to_broker import QueuesSeen, Subscribe, Unsubscribe
-from .messages.internal.to_desks import LookAtQueues, QueuesTouched, ToxicSeen, WatchMessage, WatchQueues
-from .ports import Receiver, Runtime, Store, Timer
+from .messages.internal.to_desks import (
+    LookAtLimits,
+    LookAtQueues,
+    QueuesTouched,
+    ToxicSeen,
+    WatchMessage,
+    WatchQueues,
+)
+from .messages.internal.to_supervisor import JobOverdue
+from .ports import CancelledJob, Processes, Receiver, Runtime, Store, Timer
+from .rules.job_limits import JobLimits, reason
 from .rules.queue_sightings import MOST_AT_A_LOOK, Sightings
 from .runtime.resilient_actor import ResilientActor, tell
 
@@ -35,6 +48,10 @@ PERIOD_S = 0.5
 GATHER_S = 0.02
 """Changes within this time are seen together: mostly a job that is taken and done."""
 
+LIMITS_S = 1.0
+"""How often running jobs are compared with their limits."""
+
+LONGEST_WAIT_S = 3600.0
 COST_FACTOR = 20
 AWAY_S = 5.0
 """How long after a look that failed there is another one."""
@@ -55,12 +72,16 @@ class QueueWatch(ResilientActor):
         persistence: Receiver,
         broker: Receiver,
         alerts: Receiver | None = None,
+        processes: Processes | None = None,
+        supervisor: Receiver | None = None,
     ) -> None:
         super().__init__(persistence=persistence)
         self._broker = broker
         self._runtime = runtime
         self._store = store
         self._alerts = alerts
+        self._processes = processes
+        self._supervisor = supervisor
         self._served = WatchQueues((), frozenset())
         self._held: dict[str, Job] = {}
         """The job that each worker last reported."""
@@ -69,13 +90,17 @@ class QueueWatch(ResilientActor):
         """Those that end by themselves, by queue."""
         self._expiry: Timer | None = None
         self._timer: Timer | None = None
+        self._limits = JobLimits()
+        self._limits_timer: Timer | None = None
+        self._progress: dict[int, int] = {}
+        """When each running job reported its progress last."""
         self._not_before = 0.0
         self._is_away = False
 
     def recover(self) -> None:
         """Begin with a look at everything."""
-        self._sightings = Sightings()
-        self._timer = None
+        self._sightings, self._limits = Sightings(), JobLimits()
+        self._timer = self._limits_timer = None
         self._look_soon()
 
     def handle(self, message: WatchMessage) -> None:
@@ -91,6 +116,10 @@ class QueueWatch(ResilientActor):
                 self._timer = None
                 if self._served.queues:
                     self._look()
+                    self._look_at_limits()
+            case LookAtLimits():
+                if self._served.queues:
+                    self._look_at_limits()
             case WatchQueues():
                 self._watch(message)
             case Snapshot(states=states):
@@ -141,6 +170,61 @@ class QueueWatch(ResilientActor):
         else:
             now = self._runtime.clock.monotonic()
             self._is_away, self._not_before = False, max(began + PERIOD_S, now + COST_FACTOR * (now - began))
+
+    # ── jobs that have to end ────────────────────────────────────────────────────────────
+
+    def _look_at_limits(self) -> None:
+        """Ask cancelled jobs to end, end those that did not, and let expire what has not begun in time."""
+        if self._limits_timer is not None:
+            self._limits_timer.cancel()
+            self._limits_timer = None
+        try:
+            next_s = self._apply_limits()
+        except StoreError:
+            next_s = AWAY_S
+        if next_s is not None:
+            self._limits_timer = self._runtime.timers.after(next_s, self.actor_ref, LookAtLimits())
+
+    def _apply_limits(self) -> float | None:
+        """Returns in how many seconds to look again; None: when something has happened."""
+        clock, grace_s = self._runtime.clock, self._served.grace_s
+        jobs = self._store.jobs.limited()
+        orders = self._limits.judge(
+            jobs, clock.monotonic(), clock.wall_ms(), lambda worker: grace_s.get(worker, 0.0)
+        )
+        self._note_progress(jobs)
+        for job in orders.ask:
+            self._ask_to_end(job)
+        for job in orders.end:
+            overdue = JobOverdue(job.claimed_by or "", job.claimed_generation or 0, reason(job))
+            tell(self._supervisor, overdue)
+        # Another process may cancel a running job without notifying us.
+        waits = [LIMITS_S] if self._held else []
+        waits += [] if orders.next_s is None else [orders.next_s]
+        return min([*waits, *self._expire()], default=None)
+
+    def _note_progress(self, jobs: tuple[JobView, ...]) -> None:
+        """Publish jobs that have moved on, with the next look."""
+        before = self._progress
+        self._progress = {job.id: job.progress.at_wall_ms for job in jobs if job.progress is not None}
+        moved = tuple(job for job, at in self._progress.items() if before.get(job) != at)
+        if moved:
+            self._touched(moved)
+
+    def _ask_to_end(self, job: JobView) -> None:
+        if self._processes is not None and job.claimed_by in self._served.workers:
+            cancelled = CancelledJob(job.id, job.attempts)
+            self._processes.send(job.claimed_by or "", job.claimed_generation or 0, cancelled)
+
+    def _expire(self) -> tuple[float, ...]:
+        """Let expire what is due; in how many seconds the next job expires."""
+        due, now = self._store.jobs.next_expiry(), self._runtime.clock.wall_ms()
+        if due is None:
+            return ()
+        if due > now:
+            return (min((due - now) / 1000, LONGEST_WAIT_S),)
+        self._touched(self._store.jobs.expire(now))
+        return (GATHER_S,)
 
     def _tell_of_all(self) -> None:
         jobs = self._store.jobs

@@ -52,6 +52,8 @@ class Worker:
         # Reentrant, because a signal handler may report something while a frame is being sent.
         self._lock = threading.RLock()
         self._rate_limit = RateLimit()
+        self.on_cancelled_job: Callable[[int, int], None] | None = None
+        """Called with the number and the attempt of a job that should end."""
         self._finished_job: int | str | None = None
         """The latest job that began since the last frame, if the next frame is delayed."""
         self._channel = inherited()
@@ -245,6 +247,9 @@ class Worker:
                 self.stop()
             case {"do": "drain"} if not self._draining.is_set():
                 self._drain()
+            case {"do": "cancel", "job": int(job), "attempt": int(attempt)}:
+                if self.on_cancelled_job is not None:
+                    self.on_cancelled_job(job, attempt)
             case {"database": str() | None as address}:
                 self._database = address
                 self._addressed.set()

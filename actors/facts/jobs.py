@@ -1,9 +1,11 @@
 """Pure: jobs as views show them, and the verdict on a job whose worker died.
 
     pending ─claimed─▶ running ─result─▶ done
-       ▲                 │ exception ─▶ pending (its own retries), then error
-       └── requeued ◀────┤ worker died, budget left
-                         └ worker died, budget spent ─▶ toxic
+     │ ▲                 │ exception, timeout ─▶ pending (its own retries), then error
+     │ └── requeued ◀────┤ worker died, budget left
+     │                   ├ worker died, budget spent ─▶ toxic
+     │                   └ cancelled: asked, then its process is ended ─▶ cancelled
+     └ cancelled ─▶ cancelled; not begun in time ─▶ expired
 
 A claim is counted before the execution begins, and a result is taken only from the claim that is
 still in force: execution is at least once, recording exactly once.
@@ -46,10 +48,47 @@ class JobState(StrEnum):
     DONE = "done"
     ERROR = "error"
     TOXIC = "toxic"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    """It had not begun when its time was over."""
 
 
-RETRIABLE = (JobState.TOXIC, JobState.ERROR)
+RETRIABLE = (JobState.TOXIC, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRED)
 """States from which an operator may requeue a job."""
+
+CANCELLABLE = (JobState.PENDING, JobState.RUNNING)
+
+
+def refused_cancellation(job_id: int, state: str) -> str | None:
+    """Why a job in this state cannot be cancelled; None if it can."""
+    if state in CANCELLABLE:
+        return None
+    return f"job {job_id} is {state} already: only a pending or running job can be cancelled"
+
+
+def refused_retry(job_id: int, state: str) -> str | None:
+    """Why a job in this state cannot be requeued; None if it can."""
+    if state in RETRIABLE:
+        return None
+    return f"job {job_id} is {state}: only a toxic, failed, cancelled or expired job is retried"
+
+
+class JobError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one execution of a job failed."""
+
+    attempt: int
+    at_wall_ms: int
+    component_id: str
+    error: str
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a job is, as it reported last."""
+
+    done: float | None = None
+    total: float | None = None
+    note: str = ""
+    at_wall_ms: int = 0
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +120,18 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     unique_key: str | None = None
     checkpoint: str | None = None
     """How far an execution came, as JSON text: the next one continues there."""
+    timeout_ms: int | None = None
+    """How long one execution may take."""
+    retry_delay_ms: int | None = None
+    """Before the first retry after an exception; None: the worker's policy decides."""
+    max_retry_delay_ms: int | None = None
+    expires_at_wall_ms: int | None = None
+    """A job that has not begun by then never runs."""
+    cancel_requested_at_wall_ms: int | None = None
+    """Since when a running job is asked to end."""
+    errors: tuple[JobError, ...] = ()
+    """Of the latest executions that failed, oldest first."""
+    progress: JobProgress | None = None
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
@@ -122,6 +173,10 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: int | None = None
     crash_retries: int | None = None
     unique: Unique | None = None
+    timeout_ms: int | None = None
+    retry_delay_ms: int | None = None
+    max_retry_delay_ms: int | None = None
+    expires_at_wall_ms: int | None = None
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +190,8 @@ class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
     crash_count: int
     counted: bool
     """Whether the end was a crash, which counts against the job."""
+    timed_out: bool = False
+    """Whether the worker was ended because the job took too long."""
 
 
 class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +204,8 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     completed: int = 0
     errors: int = 0
     toxic: int = 0
+    cancelled: int = 0
+    expired: int = 0
     average_s: float = 0.0
     """Of a completed job, from its last start to its end."""
     eta_s: float = 0.0
@@ -167,6 +226,8 @@ def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> Que
         completed=completed,
         errors=counts.get(JobState.ERROR, 0),
         toxic=counts.get(JobState.TOXIC, 0),
+        cancelled=counts.get(JobState.CANCELLED, 0),
+        expired=counts.get(JobState.EXPIRED, 0),
         average_s=average,
         eta_s=average * pending / max(1, running),
     )
@@ -192,6 +253,8 @@ def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
         completed=completed,
         errors=sum(one.errors for one in each),
         toxic=sum(one.toxic for one in each),
+        cancelled=sum(one.cancelled for one in each),
+        expired=sum(one.expired for one in each),
         average_s=spent / completed if completed else 0.0,
         eta_s=max((one.eta_s for one in each), default=0.0),
     )
@@ -210,11 +273,14 @@ def served_queues(stored: str | None) -> tuple[str, ...]:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The job's new state and count; `error` says why it is not tried again."""
+    """The job's new state and count; `error` says why it is not tried again, or what went wrong."""
 
     state: JobState
     crash_count: int
     error: str | None = None
+    timed_out: bool = False
+    """It is an error of this execution."""
+    retry_in_s: float = 0.0
 
 
 def sound_count(stored: object) -> int | None:

@@ -17,6 +17,7 @@ from ..deaths.death import Action, Cause, Job
 from .alert import Alert
 from .audit_entry import AuditEntry
 from .generations import EVERY_OTHER, GenerationRecord, LostLife
+from .job_verdicts import ErrorRetries
 from .jobs import DEFAULT_CRASH_RETRIES
 from .runs import RunKept
 from .usage import Usage
@@ -199,6 +200,9 @@ class ClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
     output: tuple[str, ...] = ()
     begun: tuple[tuple[int, int], ...] | None = None
     """The number and attempt of the jobs that it had begun: no other counts. None: not known, all count."""
+    error_retries: ErrorRetries = ErrorRetries()
+    is_late: bool = False
+    """Whether it ended at an earlier time, which is not known."""
 
     def may_blame(self, job_id: int, attempt: int) -> bool:
         """Whether this end can count against an execution: it was a crash, and the execution had begun."""
@@ -227,6 +231,7 @@ class FormerClaimsReleased(msgspec.Struct, frozen=True, kw_only=True):
             at_wall_ms=self.at_wall_ms,
             counted=True,
             crash_retries=self.crash_retries.get(component_id, DEFAULT_CRASH_RETRIES),
+            is_late=True,
         )
 
 

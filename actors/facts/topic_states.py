@@ -11,7 +11,7 @@ import msgspec
 
 from ..deaths.death import Job
 from .health_status import ShownStatus, Status
-from .jobs import JobState, JobView, QueueStats
+from .jobs import JobProgress, JobState, JobView, QueueStats
 
 LONGEST_PATH = 1024
 LONGEST_DECODED = 16_384
@@ -60,15 +60,19 @@ class JobTopicState(msgspec.Struct, frozen=True, kw_only=True):
     DONE: ClassVar[JobState] = JobState.DONE
     ERROR: ClassVar[JobState] = JobState.ERROR
     TOXIC: ClassVar[JobState] = JobState.TOXIC
+    CANCELLED: ClassVar[JobState] = JobState.CANCELLED
+    EXPIRED: ClassVar[JobState] = JobState.EXPIRED
     id: int
     queue_type: str | None = None
     path: str | None = None
     """The `path` of its payload, if there is one."""
     status: str
-    """pending, running, done, error, toxic or dropped."""
+    """pending, running, done, error, toxic, cancelled, expired or dropped."""
     error: str | None = None
     results: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """What it returned, under `result` unless it is an object; empty if it is too long."""
+    progress: JobProgress | None = None
+    """How far it is, as it reported last."""
 
 
 class SystemHealthState(msgspec.Struct, frozen=True):
@@ -114,6 +118,7 @@ def job_state(job: JobView) -> JobTopicState:
         status=job.state,
         error=job.error.partition("\n")[0] if job.error else None,
         results=result if isinstance(result, dict) else {} if result is None else {"result": result},
+        progress=job.progress,
     )
 
 

@@ -89,6 +89,26 @@ class JobConvicted(msgspec.Struct, frozen=True):
     crash_count: int
 
 
+class JobCancelled(msgspec.Struct, frozen=True):
+    """A cancelled job ended with the process of its worker."""
+
+    job_id: int
+    queue: str
+    component_id: str
+    generation: int
+
+
+class JobTimedOut(msgspec.Struct, frozen=True):
+    """A job that took longer than its `timeout_s` ended with the process of its worker."""
+
+    job_id: int
+    queue: str
+    component_id: str
+    generation: int
+    retried: bool = False
+    """Whether the job is pending again."""
+
+
 class PauseBegan(msgspec.Struct, frozen=True):
     """A worker or the whole system was paused."""
 
@@ -223,6 +243,8 @@ WiderEvent = (
     | PauseEnded
     | JobRequeued
     | JobConvicted
+    | JobCancelled
+    | JobTimedOut
     | AlertChanged
     | ActorReplaced
     | SupervisionStalled

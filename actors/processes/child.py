@@ -15,7 +15,7 @@ from ..deaths.death import Exit
 from ..deaths.evidence import Fingerprint, Line, Remains, Spent
 from ..facts.frames import Frame
 from ..messages.internal.to_proxy import WorkDrained
-from ..ports import Control, SpawnRequest
+from ..ports import CancelledJob, Control, SpawnRequest
 from ..runtime.lanes import Call
 from ..runtime.resilient_actor import tell
 from ..spec.program import Command
@@ -130,11 +130,11 @@ class Child:
 
     # ── what is done to it ───────────────────────────────────────────────────────────────
 
-    def send(self, control: Control) -> None:
+    def send(self, control: Control | CancelledJob) -> None:
         """Send it a control line; a worker that does not read its channel misses it."""
         if self.channel is not None:
             with suppress(OSError):
-                self.channel.send(b'{"do": "%s"}\n' % control.value.encode())
+                self.channel.send(_control_line(control))
 
     def report_drained(self, problem: str = "") -> None:
         """Tell its proxy that it has no work left, or why it cannot be drained."""
@@ -269,3 +269,9 @@ class Child:
             if socket is not None:
                 socket.close()
         self.channel, self.notify, self.pidfd, self._spawned.crash_dump = None, None, -1, -1
+
+
+def _control_line(control: Control | CancelledJob) -> bytes:
+    if isinstance(control, CancelledJob):
+        return b'{"do": "cancel", "job": %d, "attempt": %d}\n' % (control.job_id, control.attempt)
+    return b'{"do": "%s"}\n' % control.value.encode()

@@ -19,7 +19,7 @@ from queue import Empty
 
 from ..facts.usage import Usage
 from ..messages.internal.to_proxy import ProcessFound, SpawnFailed
-from ..ports import ClaimSource, Clock, Control, Receiver, SpawnRequest
+from ..ports import CancelledJob, ClaimSource, Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
 from ..runtime.resilient_actor import tell
@@ -117,7 +117,7 @@ class RealProcesses:
         self._pending_starts.add(request.spec.id)
         self._launcher.start(lambda: self._spawn(request))
 
-    def send(self, component_id: str, generation: int, control: Control) -> None:
+    def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Send the worker a control line over its channel."""
         self._order(component_id, generation, lambda child: child.send(control))
 

@@ -30,8 +30,8 @@ class Sightings:
     """The jobs that were running at the last query, and those reported since."""
 
     def __init__(self) -> None:
-        self._executed: dict[int, int] = {}
-        """The published attempt, by job id."""
+        self._executed: dict[int, tuple[int, int]] = {}
+        """The published attempt and the time of its progress, by job id."""
         self._heard: dict[int, None] = {}
 
     def hear(self, job_ids: Iterable[int]) -> None:
@@ -49,14 +49,18 @@ class Sightings:
         """Compare with the last query; `found` are the jobs that were queried."""
         seen = {job.id: job for job in (*found, *running)}
         gone = tuple(job_id for job_id in self._executed if job_id not in seen)
-        news = tuple(job for job in seen.values() if self._executed.get(job.id) != _attempt(job))
-        self._executed = {
-            job.id: job.attempts for job in seen.values() if job.state == JobState.RUNNING.value
-        }
+        news = tuple(
+            job
+            for job in seen.values()
+            if (attempt := _attempt(job)) is None or self._executed.get(job.id) != attempt
+        )
+        self._executed = {job.id: attempt for job in seen.values() if (attempt := _attempt(job)) is not None}
         self._heard = {}
         return JobNews(news, gone)
 
 
-def _attempt(job: JobView) -> int | None:
-    """The attempt that is running; -1 if none is, which always counts as a change."""
-    return job.attempts if job.state == JobState.RUNNING.value else -1
+def _attempt(job: JobView) -> tuple[int, int] | None:
+    """The attempt that is running, and how far; None if none is, which always counts as a change."""
+    if job.state != JobState.RUNNING.value:
+        return None
+    return job.attempts, 0 if job.progress is None else job.progress.at_wall_ms

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Any
+from datetime import datetime
+from typing import TypedDict, Unpack
 
 from ..errors import PayloadError, UnknownQueueError
 from ..facts.jobs import JobState, NewJob, Unique
@@ -42,36 +43,108 @@ def payload_text(payload: object) -> str:
     return _short_enough(text)
 
 
-def new_job(
-    text: str,
-    now_wall_ms: int,
-    *,
-    priority: int = 0,
-    delay_s: float = 0.0,
-    max_retries: int | None = None,
-    crash_retries: int | None = None,
-    unique: Unique | None = None,
-) -> NewJob:
+class JobSettings(TypedDict, total=False):
+    """How a job is to be executed. What is left out is decided by the worker's `jobs`, or does not apply.
+
+    priority: a smaller number comes first.
+    delay_s: the earliest start, in seconds from now.
+    error_retries: how often it is retried if it raises or times out (`max_retries` is the same).
+    retry_delay_s: the delay before the first of these retries; it doubles each time.
+    max_retry_delay_s: the longest such delay.
+    crash_retries: how often it is requeued if its worker dies.
+    timeout_s: how long one execution may take; then it is asked to end, and later ended with its process.
+    expires_in_s: if it has not begun by then, in seconds from now, it expires and never runs.
+    expires_at: the same as a point in time.
+    unique: which earlier job is the same; if there is one, its number is returned and none is added.
+    """
+
+    priority: int
+    delay_s: float
+    error_retries: int | None
+    max_retries: int | None
+    retry_delay_s: float | None
+    max_retry_delay_s: float | None
+    crash_retries: int | None
+    timeout_s: float | None
+    expires_in_s: float | None
+    expires_at: datetime | None
+    unique: Unique | None
+
+
+def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> NewJob:
     """A new job.
 
     Raises:
         PayloadError: a setting is not valid.
+        TypeError: there is no such setting.
     """
+    if unknown := settings.keys() - JobSettings.__annotations__.keys():
+        raise TypeError(f"a job has no setting {', '.join(sorted(unknown))}")
+    priority, delay_s, unique = (
+        settings.get("priority", 0),
+        settings.get("delay_s", 0.0),
+        settings.get("unique"),
+    )
     if not _is_int(priority) or priority not in INT_RANGE:
         raise PayloadError(f"priority must be a 32-bit integer, not {priority!r:.40}")
-    for name, count in (("max_retries", max_retries), ("crash_retries", crash_retries)):
-        if count is not None and (not _is_int(count) or not 0 <= count < INT_RANGE.stop):
-            raise PayloadError(f"{name} must be an integer of at least 0, not {count!r:.40}")
     if not _is_seconds(delay_s):
         raise PayloadError(f"delay_s must be from 0 to 1e9 seconds, not {delay_s!r:.40}")
+    begins = now_wall_ms + round(delay_s * 1000)
     return NewJob(
         payload=text,
         priority=priority,
-        not_before_wall_ms=now_wall_ms + round(delay_s * 1000) if delay_s else None,
-        max_retries=max_retries,
-        crash_retries=crash_retries,
+        not_before_wall_ms=begins if delay_s else None,
+        max_retries=_error_retries(settings),
+        crash_retries=_count("crash_retries", settings.get("crash_retries")),
         unique=None if unique is None else _checked_unique(unique),
+        timeout_ms=_milliseconds("timeout_s", settings.get("timeout_s"), least_ms=1),
+        retry_delay_ms=_milliseconds("retry_delay_s", settings.get("retry_delay_s")),
+        max_retry_delay_ms=_milliseconds("max_retry_delay_s", settings.get("max_retry_delay_s")),
+        expires_at_wall_ms=_expiry(settings, now_wall_ms, begins),
     )
+
+
+def _error_retries(settings: JobSettings) -> int | None:
+    """`error_retries`, which had the name `max_retries` at first."""
+    named = {name: settings.get(name) for name in ("error_retries", "max_retries")}
+    given = {_count(name, count) for name, count in named.items() if count is not None}
+    if len(given) > 1:
+        raise PayloadError("error_retries and max_retries are the same setting: pass one of them")
+    return given.pop() if given else None
+
+
+def _count(name: str, count: object) -> int | None:
+    if count is None or (isinstance(count, int) and _is_int(count) and 0 <= count < INT_RANGE.stop):
+        return count
+    raise PayloadError(f"{name} must be an integer of at least 0, not {count!r:.40}")
+
+
+def _milliseconds(name: str, seconds: float | None, least_ms: int = 0) -> int | None:
+    if seconds is None:
+        return None
+    if not _is_seconds(seconds) or round(seconds * 1000) < least_ms:
+        least = f"at least {least_ms / 1000:g}" if least_ms else "from 0"
+        raise PayloadError(f"{name} must be {least} and at most 1e9 seconds, not {seconds!r:.40}")
+    return round(seconds * 1000)
+
+
+def _expiry(settings: JobSettings, now_wall_ms: int, begins_wall_ms: int) -> int | None:
+    in_s, at = settings.get("expires_in_s"), settings.get("expires_at")
+    if in_s is not None and at is not None:
+        raise PayloadError("a job has expires_in_s or expires_at, not both")
+    if at is not None:
+        if not isinstance(at, datetime) or at.tzinfo is None:
+            raise PayloadError(f"expires_at must be a datetime with a time zone, not {at!r:.60}")
+        expires = round(at.timestamp() * 1000)
+    elif in_s is not None:
+        expires = now_wall_ms + (_milliseconds("expires_in_s", in_s, least_ms=1) or 0)
+    else:
+        return None
+    if expires <= now_wall_ms:
+        raise PayloadError("expires_at is in the past: the job would never run")
+    if expires <= begins_wall_ms:
+        raise PayloadError("the job expires before its delay_s is over: it would never run")
+    return expires
 
 
 def _checked_unique(unique: Unique) -> Unique:
@@ -86,7 +159,9 @@ def _checked_unique(unique: Unique) -> Unique:
     return unique
 
 
-def new_jobs(payloads: Iterable[object], now_wall_ms: int, **settings: Any) -> tuple[NewJob, ...]:
+def new_jobs(
+    payloads: Iterable[object], now_wall_ms: int, **settings: Unpack[JobSettings]
+) -> tuple[NewJob, ...]:
     """A new job for each payload; see `new_job`.
 
     Raises:

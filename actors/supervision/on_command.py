@@ -171,20 +171,20 @@ def restart(worker: Worker, world: World) -> WorkerStep:
     return WorkerStep(begun.worker, (*cleared.effects, *begun.effects))
 
 
-def renew(worker: Worker, reason: StopReason) -> WorkerStep:
+def renew(worker: Worker, reason: StopReason, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
     """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
     if not isinstance(worker.phase, Up):
         return WorkerStep(worker)
-    halted = stop(worker, reason=reason)
+    halted = stop(worker, urgency, reason=reason)
     phase = halted.worker.phase
     assert isinstance(phase, Stopping)
     phase = replace(phase, relaunch=True, by_hand=reason is StopReason.RESTART)
     return WorkerStep(replace(halted.worker, phase=phase), halted.effects)
 
 
-def recycle(worker: Worker, reason: str) -> WorkerStep:
+def recycle(worker: Worker, reason: str, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
     """Have a new process for a worker that is well; nothing is counted."""
-    renewed = renew(worker, StopReason.RECYCLE)
+    renewed = renew(worker, StopReason.RECYCLE, urgency)
     event = WorkerRecycled(worker.id, worker.generation, reason)
     return WorkerStep(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
 

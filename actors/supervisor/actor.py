@@ -36,6 +36,7 @@ from ..messages.internal.to_supervisor import (
     Declare,
     HealthSustained,
     JobChanged,
+    JobOverdue,
     LimitExceeded,
     MonitorReplaced,
     OwnNews,
@@ -201,6 +202,8 @@ class Supervisor(ResilientActor):
                 self._upkeep.limit_exceeded(message)
             case RecycleDue():
                 self._upkeep.recycle(message)
+            case JobOverdue():
+                self._upkeep.end_for_job(message)
             case ProcessReported():
                 self._process_reported(message)
             case WorkerUnkillable(component_id=id_):

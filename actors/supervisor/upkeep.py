@@ -15,12 +15,13 @@ from .. import supervision
 from ..deaths.death import Job
 from ..facts.health_status import Status
 from ..messages.internal.to_desks import UnwatchUsage, WatchUsage
-from ..messages.internal.to_supervisor import LimitExceeded, RecycleDue
+from ..messages.internal.to_supervisor import JobOverdue, LimitExceeded, RecycleDue
 from ..ports import Processes, Receiver, Runtime, Timer
 from ..resource_monitor import ResourceMonitor
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
+from ..spec.policies.stop_policy import Urgency
 from ..supervision.worker import Failed, Idle, Rest, StopReason, Up, Worker
 from .breakers import Breakers
 from .rollouts import Rollouts
@@ -106,6 +107,19 @@ class Upkeep:
         """Give a worker a new process as soon as it can be spared."""
         self._due[due.component_id] = due
         self.recycle_due()
+
+    def end_for_job(self, overdue: JobOverdue) -> None:
+        """A job did not end when it was asked to: give its worker a new process, without counting it.
+
+        The other jobs of the worker may finish first, as in any stop. A worker without others was asked
+        already.
+        """
+        worker = self._workers.get(overdue.component_id)
+        if worker is None or not _is_up(worker, overdue.generation):
+            return
+        has_others = worker.spec.jobs is not None and worker.spec.jobs.concurrency > 1
+        urgency = Urgency.GRACEFUL if has_others else Urgency.FIRM
+        self._workers.step(worker.id, partial(supervision.recycle, reason=overdue.reason, urgency=urgency))
 
     def recycle_due(self) -> None:
         """A worker's health or orders changed: recycle the due workers that can be spared now."""

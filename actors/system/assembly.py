@@ -123,7 +123,14 @@ def assemble(
     # Before anything can happen that it has to receive.
     alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered)
     watch = runtime.start(
-        QueueWatch, runtime=runtime, store=store, persistence=persistence, broker=broker, alerts=alert_desk
+        QueueWatch,
+        runtime=runtime,
+        store=store,
+        persistence=persistence,
+        broker=broker,
+        alerts=alert_desk,
+        processes=processes,
+        supervisor=supervisor,
     )
     watch.tell(queues_to_watch(specs))
     supervisor.tell(Declare(specs, remembered))
@@ -190,7 +197,8 @@ def _from_the_clock(remembered: Remembered, wall_ms: int) -> Remembered:
 def queues_to_watch(specs: Iterable[WorkerSpec]) -> WatchQueues:
     """Which queues are served, and by which workers."""
     serving = tuple(spec for spec in specs if spec.serves)
-    return WatchQueues(served_by(serving), frozenset(spec.id for spec in serving))
+    grace_s = {spec.id: spec.jobs.cancel_grace_s for spec in serving if spec.jobs is not None}
+    return WatchQueues(served_by(serving), frozenset(grace_s), MappingProxyType(grace_s))
 
 
 def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> FormerClaimsReleased:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Unpack
 
 from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
@@ -41,7 +41,7 @@ from ..ports import Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.resilient_actor import tell
 from ..spec.group_order import joined
-from ..spec.job_payload import checked_queue, new_jobs
+from ..spec.job_payload import JobSettings, checked_queue, new_jobs
 from ..spec.policies.group import Group
 from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.stop_policy import Urgency
@@ -195,7 +195,9 @@ class Controls:
         """Start no further job of a queue."""
         self.jobs.pause(checked_queue(queue, self._workers.queues), reason=reason, for_s=for_s)
 
-    def enqueue_many(self, queue: str, payloads: Iterable[object], **settings: Any) -> tuple[int, ...]:
+    def enqueue_many(
+        self, queue: str, payloads: Iterable[object], **settings: Unpack[JobSettings]
+    ) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none; their ids."""
         checked_queue(queue, self._workers.queues)
         return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **settings))

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import pykka
 
 from ..facts.audit_entry import AuditEntry
-from ..facts.jobs import Unique
 from ..messages import Event, StopResult
 from ..ports import Jobs, Store
 from ..processes.fingerprints import Fingerprints
 from ..runtime.thread_runtime import ThreadRuntime
+from ..spec.job_payload import JobSettings
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
 from ..spec.policies.queues.periodic import Periodic, distinct_periodic
@@ -344,34 +344,23 @@ class System(SystemView):
         self,
         queue: str,
         payload: object,
-        *,
-        priority: int = 0,
-        delay_s: float = 0.0,
-        max_retries: int | None = None,
-        crash_retries: int | None = None,
-        unique: Unique | None = None,
+        **settings: Unpack[JobSettings],
     ) -> int:
         """Put a job into a queue and return its id. The job is durable when this returns.
 
-        Other programs use `rekindle.persistence.open_queue`, which explains the arguments.
+        `JobSettings` explains the settings. Other programs use `rekindle.persistence.open_queue`.
 
         Raises:
             UnknownQueueError: no worker of this system serves the queue.
             PayloadError: the payload is not JSON, or a number is out of range.
             StoreUnavailableError: the database cannot be written to now.
         """
-        (job,) = self._controls.enqueue_many(
-            queue,
-            [payload],
-            priority=priority,
-            delay_s=delay_s,
-            max_retries=max_retries,
-            crash_retries=crash_retries,
-            unique=unique,
-        )
+        (job,) = self._controls.enqueue_many(queue, [payload], **settings)
         return job
 
-    def enqueue_many(self, queue: str, payloads: Iterable[object], **settings: Any) -> tuple[int, ...]:
+    def enqueue_many(
+        self, queue: str, payloads: Iterable[object], **settings: Unpack[JobSettings]
+    ) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none, in one transaction; return their ids.
 
         The settings are those of `enqueue`.

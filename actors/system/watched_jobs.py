@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from ..facts.jobs import JobCrash, JobView, NewJob, QueueStats
+from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
 from ..facts.queues import PeriodicPlan, PeriodicView, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
@@ -66,6 +66,26 @@ class WatchedJobs:
         """Put toxic or failed jobs back with their counts cleared, all or none."""
         self._jobs.retry(job_ids)
         self._touched(tuple(job_ids))
+
+    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]:
+        """Cancel pending jobs, and ask running ones to end, all or none; the state of each from now on."""
+        states = self._jobs.cancel(job_ids)
+        self._touched(tuple(job_ids))
+        return states
+
+    def limited(self) -> tuple[JobView, ...]:
+        """The running jobs that are cancelled, have a time limit, or show their progress."""
+        return self._jobs.limited()
+
+    def next_expiry(self) -> int | None:
+        """When the next pending job expires, or should have."""
+        return self._jobs.next_expiry()
+
+    def expire(self, now_wall_ms: int) -> tuple[int, ...]:
+        """Let some of the jobs expire that have not begun in time; their numbers."""
+        ids = self._jobs.expire(now_wall_ms)
+        self._touched(ids)
+        return ids
 
     def drop(self, job_ids: Sequence[int]) -> None:
         """Forget jobs that are not running, and the evidence with them, all or none."""

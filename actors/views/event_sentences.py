@@ -21,8 +21,10 @@ from ..messages import (
     Event,
     FailureLifted,
     GroupEvent,
+    JobCancelled,
     JobConvicted,
     JobRequeued,
+    JobTimedOut,
     QueueEvent,
     ResourceEased,
     ResourcesSampled,
@@ -135,6 +137,11 @@ def _sentence(event: WorkerEvent | WiderEvent) -> Sentence:
             return limit_sentence(event)
         case ResourcesSampled():
             return Sentence("sample", usage_words(event.noted), Level.TRACE)
+        case JobCancelled(job_id=job, queue=queue):
+            return Sentence("job", f"left job {job} of queue {queue}, which was cancelled")
+        case JobTimedOut(job_id=job, queue=queue, retried=retried):
+            again = ", and is pending again" if retried else ""
+            return Sentence("job", f"left job {job} of queue {queue}, which timed out{again}", Level.WARNING)
         case JobRequeued() | JobConvicted() | WorkReleased() | WorkReleaseFailed():
             return _work_sentence(event)
         case CanaryStarted(breaker=breaker):

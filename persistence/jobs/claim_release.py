@@ -18,10 +18,20 @@ from sqlalchemy import Connection, text
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.jobs import BLAMELESS, LAST_LINES, JobSettled, judged, sound_count
+from rekindle.actors.facts.job_verdicts import own_end
+from rekindle.actors.facts.jobs import (
+    BLAMELESS,
+    LAST_LINES,
+    JobSettled,
+    JobState,
+    Verdict,
+    judged,
+    sound_count,
+)
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.worker.guardian import sweep
 from rekindle.worker.jobs import session_name
+from rekindle.worker.jobs.claims import with_error
 
 from ..sql.encoding import storable
 from . import job_statements as sql
@@ -114,7 +124,8 @@ def _still_alive(runs: Collection[str]) -> set[str]:
 
 def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> ClaimsReleased:
     """The end of a job's worker; it counts only if the death is recorded and not yet held against the job."""
-    if not end.may_blame(row.id, sound_count(row.attempts) or 0):
+    is_cancelled = row.cancel_requested_at_wall_ms is not None
+    if is_cancelled or not end.may_blame(row.id, sound_count(row.attempts) or 0):
         return replace(end, counted=False)
     worker = {"worker": end.component_id, "number": end.generation}
     death = connection.execute(sql.DEATH_OF, worker).first()
@@ -136,17 +147,10 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
                 "store: job {} has an invalid crash count, taken as 0: {!r}", row.id, row.crash_count
             )
         retries = end.crash_retries if row.crash_retries is None else row.crash_retries
-        verdict = judged(count or 0, counted=end.counted, retries=retries, alone=bool(row.alone))
-        toxic_since = None if verdict.error is None else end.at_wall_ms
-        updates.append(
-            {
-                "job": row.id,
-                "new_state": verdict.state.value,
-                "crashes": verdict.crash_count,
-                "verdict": verdict.error,
-                "toxic_since": toxic_since,
-            }
+        verdict = own_end(row, end, count or 0) or judged(
+            count or 0, counted=end.counted, retries=retries, alone=bool(row.alone)
         )
+        updates.append(_settlement(row, end, verdict))
         evidence += [_crash(row, end)] if end.counted else []
         settled.append(
             JobSettled(
@@ -157,6 +161,7 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
                 state=verdict.state,
                 crash_count=verdict.crash_count,
                 counted=end.counted,
+                timed_out=verdict.timed_out,
             )
         )
     if updates:
@@ -165,6 +170,25 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
     if evidence:
         connection.execute(sql.ADD_CRASHES, evidence)
     return settled
+
+
+def _settlement(row: Any, end: ClaimsReleased, verdict: Verdict) -> dict[str, Any]:
+    at, attempt = end.at_wall_ms, sound_count(row.attempts) or 0
+    failures, errors = sound_count(row.error_count) or 0, row.errors
+    if verdict.timed_out:
+        failures += 1
+        errors = with_error(errors, attempt, at, end.component_id, verdict.error or "")
+    return {
+        "job": row.id,
+        "new_state": verdict.state.value,
+        "crashes": verdict.crash_count,
+        "verdict": verdict.error,
+        "toxic_since": at if verdict.state is JobState.TOXIC else None,
+        "ended_at": None if verdict.state is JobState.PENDING else at,
+        "failures": failures,
+        "all_errors": errors,
+        "retry_at": at + round(verdict.retry_in_s * 1000) if verdict.timed_out else None,
+    }
 
 
 def _crash(row: Any, end: ClaimsReleased) -> dict[str, Any]:

@@ -7,24 +7,24 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from sqlalchemy import Connection, Engine, select
 
 from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
 from rekindle.actors.facts.jobs import (
-    RETRIABLE,
     SERVED_QUEUES,
     JobCrash,
     JobState,
     JobView,
     NewJob,
     QueueStats,
-    Unique,
+    refused_cancellation,
+    refused_retry,
     served_queues,
     with_pauses,
 )
-from rekindle.actors.spec.job_payload import checked_queue, new_jobs
+from rekindle.actors.spec.job_payload import JobSettings, checked_queue, new_jobs
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
@@ -67,25 +67,17 @@ class JobQueue(QueueSettings):
         queue: str,
         payload: object,
         *,
-        priority: int = 0,
-        delay_s: float = 0.0,
-        max_retries: int | None = None,
-        crash_retries: int | None = None,
-        unique: Unique | None = None,
         session: object = None,
+        **settings: Unpack[JobSettings],
     ) -> int:
         """Put one job into a queue; return its number.
 
         Args:
             queue: a queue that the workers of the latest supervisor serve.
             payload: anything that JSON can represent.
-            priority: a smaller number comes first.
-            delay_s: the earliest start, in seconds from now.
-            max_retries: how often it is retried if it raises; None: as its worker is configured.
-            crash_retries: how often it is requeued if its worker dies; None: as its worker is configured.
-            unique: which earlier job is the same; if there is one, its number is returned and none is added.
             session: an SQLAlchemy `Session` or `Connection`, or a psycopg connection, to the same database:
                 the job is part of its transaction, and exists exactly when the caller commits.
+            settings: how it is to be executed; see `JobSettings`.
 
         Raises:
             UnknownQueueError: no worker serves the queue.
@@ -93,16 +85,7 @@ class JobQueue(QueueSettings):
             RequestRefusedError: the session is connected to another database.
             StoreUnavailableError: the database cannot be written to now.
         """
-        (job,) = self.enqueue_many(
-            queue,
-            [payload],
-            priority=priority,
-            delay_s=delay_s,
-            max_retries=max_retries,
-            crash_retries=crash_retries,
-            unique=unique,
-            session=session,
-        )
+        (job,) = self.enqueue_many(queue, [payload], session=session, **settings)
         return job
 
     def enqueue_many(
@@ -111,7 +94,7 @@ class JobQueue(QueueSettings):
         payloads: Iterable[object],
         *,
         session: object = None,
-        **settings: Any,
+        **settings: Unpack[JobSettings],
     ) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none; return their numbers.
 
@@ -197,16 +180,51 @@ class JobQueue(QueueSettings):
             return with_pauses(found, setting_rows.pauses(connection, wall_ms()))
 
     def retry(self, job_ids: Sequence[int]) -> None:
-        """Put toxic or failed jobs back with their counts cleared, all or none."""
+        """Put toxic, failed, cancelled or expired jobs back with their counts cleared, all or none."""
         with self._transaction() as connection:
             for job_id, state in _states(connection, job_ids).items():
-                if state not in RETRIABLE:
-                    raise RequestRefusedError(
-                        f"job {job_id} is {state}: only a toxic or failed job is retried"
-                    )
+                if (refusal := refused_retry(job_id, state)) is not None:
+                    raise RequestRefusedError(refusal)
             connection.execute(sql.RETRY, [{"job": job_id, "at": wall_ms()} for job_id in job_ids])
             notify_workers(connection)
         self.wake_workers(self.served())
+
+    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]:
+        """Cancel pending jobs, and ask running ones to end, all or none; the state of each from now on.
+
+        A running job that was cancelled is never done, retried or toxic: it ends as `cancelled`, when its
+        worker ends it, or when the supervisor has ended its process.
+
+        Raises:
+            UnknownJobError: one of them does not exist.
+            RequestRefusedError: one of them has ended already.
+        """
+        with self._transaction() as connection:
+            states = _states(connection, job_ids)
+            for job_id, state in states.items():
+                if (refusal := refused_cancellation(job_id, state)) is not None:
+                    raise RequestRefusedError(refusal)
+            if job_ids:
+                connection.execute(sql.CANCEL, [{"job": job_id, "at": wall_ms()} for job_id in job_ids])
+        ends = {JobState.PENDING: JobState.CANCELLED, JobState.RUNNING: JobState.RUNNING}
+        return tuple(ends[JobState(states[job_id])] for job_id in job_ids)
+
+    def limited(self) -> tuple[JobView, ...]:
+        """The running jobs that are cancelled, have a time limit, or show their progress."""
+        with self._reading() as connection:
+            return tuple(view(row) for row in connection.execute(sql.limited()))
+
+    def next_expiry(self) -> int | None:
+        """When the next pending job expires, or should have."""
+        with self._reading() as connection:
+            found: int | None = connection.execute(sql.NEXT_EXPIRY).scalar()
+        return found
+
+    def expire(self, now_wall_ms: int) -> tuple[int, ...]:
+        """Let the jobs expire that have not begun in time, a lot at a time; their numbers."""
+        with self._transaction() as connection:
+            values = {"now": now_wall_ms, "most": LOT}
+            return tuple(connection.execute(sql.EXPIRE, values).scalars().all())
 
     def drop(self, job_ids: Sequence[int]) -> None:
         """Delete jobs that are not running, with the evidence against them, all or none."""

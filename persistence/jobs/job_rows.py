@@ -5,9 +5,21 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
-from rekindle.actors.facts.jobs import JobCrash, JobView, QueueStats, queue_stats, sound_count
+import msgspec
+
+from rekindle.actors.facts.jobs import (
+    JobCrash,
+    JobError,
+    JobProgress,
+    JobView,
+    QueueStats,
+    queue_stats,
+    sound_count,
+)
+
+T = TypeVar("T")
 
 _CUT = {"payload_cut": "payload", "result_cut": "result"}
 _FIELDS = tuple(name for name in JobView.__struct_fields__ if name not in _CUT)
@@ -21,6 +33,7 @@ def view(row: Any, longest: int | None = None) -> JobView:
     """
     values = {name: getattr(row, name) for name in _FIELDS}
     values.update({name: sound_count(values[name]) or 0 for name in _COUNTS})
+    values |= {"errors": job_errors(values["errors"]), "progress": job_progress(values["progress"])}
     for flag, name in _CUT.items():
         if longest is not None and len(values[name] or "") > longest:
             values |= {name: values[name][:longest], flag: True}
@@ -50,6 +63,23 @@ def queues(rows: Iterable[Any]) -> tuple[QueueStats, ...]:
         counts[row.queue][row.state] = row.many
         busy_ms[row.queue] += float(row.busy_ms or 0)
     return tuple(queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in counts)
+
+
+def job_errors(text: str | None) -> tuple[JobError, ...]:
+    """The stored errors of a job; none if they are invalid."""
+    return _decoded(text, tuple[JobError, ...]) or ()
+
+
+def job_progress(text: str | None) -> JobProgress | None:
+    """The stored progress of a job; None if it is invalid."""
+    return _decoded(text, JobProgress)
+
+
+def _decoded(text: str | None, kind: type[T]) -> T | None:
+    try:
+        return None if text is None else msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -64,6 +64,14 @@ _CLAIM_COLUMNS = (
     JOB.c.claimed_by,
     JOB.c.claimed_generation,
     JOB.c.claimed_run,
+    JOB.c.started_at_wall_ms,
+    JOB.c.timeout_ms,
+    JOB.c.error_count,
+    JOB.c.max_retries,
+    JOB.c.retry_delay_ms,
+    JOB.c.max_retry_delay_ms,
+    JOB.c.cancel_requested_at_wall_ms,
+    JOB.c.errors,
 )
 CLAIMS_OF_ONE: Select[*tuple[Any, ...]] = (
     select(*_CLAIM_COLUMNS)
@@ -91,7 +99,10 @@ SETTLE: Update = (
         alone=0,
         error=func.coalesce(bindparam("verdict"), JOB.c.error),
         toxic_since_wall_ms=bindparam("toxic_since"),
-        finished_at_wall_ms=bindparam("toxic_since"),
+        finished_at_wall_ms=bindparam("ended_at"),
+        error_count=bindparam("failures"),
+        errors=bindparam("all_errors"),
+        not_before_wall_ms=func.coalesce(bindparam("retry_at"), JOB.c.not_before_wall_ms),
     )
 )
 DEATH_OF: Select[*tuple[Any, ...]] = select(
@@ -118,7 +129,36 @@ RETRY: Update = (
         toxic_since_wall_ms=None,
         finished_at_wall_ms=None,
         not_before_wall_ms=bindparam("at"),
+        expires_at_wall_ms=None,
+        cancel_requested_at_wall_ms=None,
+        progress=None,
     )
+)
+CANCEL: Update = (
+    update(JOB)
+    .where(JOB.c.id == bindparam("job"))
+    .values(
+        cancel_requested_at_wall_ms=func.coalesce(JOB.c.cancel_requested_at_wall_ms, bindparam("at")),
+        state=case((is_in(JobState.PENDING), JobState.CANCELLED.value), else_=JOB.c.state),
+        finished_at_wall_ms=case((is_in(JobState.PENDING), bindparam("at")), else_=JOB.c.finished_at_wall_ms),
+    )
+)
+"""A pending job is cancelled, a running one is asked to end."""
+
+_MAY_EXPIRE = (is_in(JobState.PENDING), JOB.c.expires_at_wall_ms.is_not(None), JOB.c.attempts == 0)
+NEXT_EXPIRY: Select[*tuple[Any, ...]] = select(func.min(JOB.c.expires_at_wall_ms)).where(*_MAY_EXPIRE)
+_EXPIRED = (
+    select(JOB.c.id)
+    .where(*_MAY_EXPIRE, JOB.c.expires_at_wall_ms <= bindparam("now"))
+    .order_by(JOB.c.expires_at_wall_ms)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+EXPIRE: Update = (
+    update(JOB)
+    .where(JOB.c.id.in_(_EXPIRED))
+    .values(state=JobState.EXPIRED.value, finished_at_wall_ms=bindparam("now"))
+    .returning(JOB.c.id)
 )
 DROP: Delete = delete(JOB).where(JOB.c.id == bindparam("job"))
 DROP_CRASHES: Delete = delete(JOB_CRASH).where(JOB_CRASH.c.job_id == bindparam("job"))
@@ -133,6 +173,16 @@ def _shortened(longest: int | None) -> tuple[Any, ...]:
         func.substr(column, 1, limits[column.name]).label(column.name) if column.name in limits else column
         for column in JOB.c
     )
+
+
+def limited() -> Select[*tuple[Any, ...]]:
+    """The running jobs that are cancelled, have a time limit, or show their progress."""
+    is_limited = or_(
+        JOB.c.timeout_ms.is_not(None),
+        JOB.c.cancel_requested_at_wall_ms.is_not(None),
+        JOB.c.progress.is_not(None),
+    )
+    return select(*_shortened(0)).where(is_in(JobState.RUNNING), is_limited).order_by(JOB.c.id)
 
 
 def named(job_ids: Collection[int], longest: int | None = None) -> Select[*tuple[Any, ...]]:

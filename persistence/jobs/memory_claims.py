@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from rekindle.actors.facts.jobs import JobView
 from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Ending, Exchanged, Taken
+
+from .job_rows import job_errors, job_progress
 
 if TYPE_CHECKING:
     from .memory_jobs import MemoryJobs
@@ -37,9 +41,15 @@ class MemoryClaims:
         return (job.attempts, job.state) == (ending.claim.attempt, ending.state)
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
-        """Store how far the execution came; False: the claim is no longer in force."""
-        is_mine = any(each.execution == claim.execution for each in self.mine())
-        return is_mine and self._jobs.save(claim.id, checkpoint)
+        """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
+        return self._is_mine(claim) and self._jobs.note(claim.id, checkpoint=checkpoint)
+
+    def show(self, claim: Claim, progress: str) -> bool:
+        """Store what the execution shows of its progress; False: as above."""
+        return self._is_mine(claim) and self._jobs.note(claim.id, progress=job_progress(progress))
+
+    def _is_mine(self, claim: Claim) -> bool:
+        return any(each.execution == claim.execution for each in self.mine())
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
         """Claim the job beside one that another queue delivered."""
@@ -58,7 +68,8 @@ class MemoryClaims:
             changes |= {"result": given.get("result"), "error": None, "crash_count": 0, "checkpoint": None}
         elif "error" in given:
             changes |= {"error": given["error"], "error_count": self._jobs.get(claim.id).error_count + 1}
-        if ending.state in ("done", "error"):
+            changes["errors"] = job_errors(given["errors"])
+        if ending.state in ("done", "error", "cancelled"):
             changes["finished_at_wall_ms"] = self._jobs.wall_ms()
         if "not_before" in given:
             changes["not_before_wall_ms"] = given["not_before"]
@@ -87,4 +98,8 @@ class MemoryClaims:
             job.max_retries,
             self._jobs.is_alone(job.id),
             job.checkpoint,
+            job.timeout_ms,
+            job.retry_delay_ms,
+            job.max_retry_delay_ms,
+            msgspec.json.encode(job.errors).decode(),
         )

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
+from rekindle.actors.facts.job_verdicts import own_end
 from rekindle.actors.facts.jobs import (
     BLAMELESS,
-    LAST_LINES,
-    RETRIABLE,
     JobCrash,
     JobSettled,
     JobState,
@@ -23,6 +22,8 @@ from rekindle.actors.facts.jobs import (
     QueueStats,
     judged,
     queue_stats,
+    refused_cancellation,
+    refused_retry,
     sound_count,
     with_pauses,
 )
@@ -33,6 +34,7 @@ from rekindle.worker.jobs.claims import Claimant
 from ..database.wall_clock import wall_ms
 from .memory_claims import MemoryClaims
 from .memory_queues import MemoryQueues
+from .memory_views import crash_of, cut, has_expired, may_expire, timed_out
 
 Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
@@ -90,6 +92,10 @@ class MemoryJobs(MemoryQueues):
             toxic_since_wall_ms=None,
             result=None,
             error=None,
+            timeout_ms=job.timeout_ms,
+            retry_delay_ms=job.retry_delay_ms,
+            max_retry_delay_ms=job.max_retry_delay_ms,
+            expires_at_wall_ms=job.expires_at_wall_ms,
         )
         return id_
 
@@ -110,7 +116,7 @@ class MemoryJobs(MemoryQueues):
         """Jobs, newest first."""
         newest = sorted(self._jobs.values(), key=lambda job: -job.id)
         chosen = (job for job in newest if queue in (None, job.queue) and state in (None, job.state))
-        return tuple(_cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
+        return tuple(cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
 
     def taken_by(
         self, component_id: str, *, since_wall_ms: int = 0, limit: int = 100, longest: int | None = None
@@ -119,12 +125,12 @@ class MemoryJobs(MemoryQueues):
         taken = [job for job in self._jobs.values() if job.claimed_by == component_id]
         newest = sorted(taken, key=lambda job: (job.started_at_wall_ms or 0, job.id), reverse=True)
         chosen = (job for job in newest if (job.started_at_wall_ms or 0) >= since_wall_ms)
-        return tuple(_cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
+        return tuple(cut(job, longest) for job in itertools.islice(chosen, max(limit, 0)))
 
     def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """The jobs with these numbers, as far as they exist, in order of number."""
         known = (self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
-        return tuple(_cut(job, longest) for job in known)
+        return tuple(cut(job, longest) for job in known)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
@@ -143,12 +149,10 @@ class MemoryJobs(MemoryQueues):
         return with_pauses(stats, self.pauses())
 
     def retry(self, job_ids: Sequence[int]) -> None:
-        """Put toxic or failed jobs back with their counts cleared, all or none."""
+        """Put toxic, failed, cancelled or expired jobs back with their counts cleared, all or none."""
         for job in map(self.get, job_ids):
-            if job.state not in RETRIABLE:
-                raise RequestRefusedError(
-                    f"job {job.id} is {job.state}: only a toxic or failed job is retried"
-                )
+            if (refusal := refused_retry(job.id, job.state)) is not None:
+                raise RequestRefusedError(refusal)
         for job_id in job_ids:
             self._change(
                 job_id,
@@ -159,7 +163,45 @@ class MemoryJobs(MemoryQueues):
                 toxic_since_wall_ms=None,
                 finished_at_wall_ms=None,
                 not_before_wall_ms=self.wall_ms(),
+                expires_at_wall_ms=None,
+                cancel_requested_at_wall_ms=None,
+                progress=None,
             )
+
+    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]:
+        """Cancel pending jobs, and ask running ones to end, all or none; the state of each from now on."""
+        for job in map(self.get, job_ids):
+            if (refusal := refused_cancellation(job.id, job.state)) is not None:
+                raise RequestRefusedError(refusal)
+        return tuple(JobState(self._cancel(self.get(job_id)).state) for job_id in job_ids)
+
+    def _cancel(self, job: JobView) -> JobView:
+        now = self.wall_ms()
+        since = now if job.cancel_requested_at_wall_ms is None else job.cancel_requested_at_wall_ms
+        ended = {"state": JobState.CANCELLED.value, "finished_at_wall_ms": now}
+        pending = job.state == JobState.PENDING
+        return self._change(job.id, cancel_requested_at_wall_ms=since, **(ended if pending else {}))
+
+    def limited(self) -> tuple[JobView, ...]:
+        """The running jobs that are cancelled, have a time limit, or show their progress."""
+        return tuple(
+            job
+            for job in self._jobs.values()
+            if job.state == JobState.RUNNING
+            and (job.timeout_ms, job.cancel_requested_at_wall_ms, job.progress) != (None, None, None)
+        )
+
+    def next_expiry(self) -> int | None:
+        """When the next pending job expires, or should have."""
+        times = (job.expires_at_wall_ms for job in self._jobs.values() if may_expire(job))
+        return min((at for at in times if at is not None), default=None)
+
+    def expire(self, now_wall_ms: int) -> tuple[int, ...]:
+        """Let the jobs expire that have not begun in time; their numbers."""
+        late = [job.id for job in self._jobs.values() if has_expired(job, now_wall_ms)]
+        for job_id in late:
+            self._change(job_id, state=JobState.EXPIRED.value, finished_at_wall_ms=now_wall_ms)
+        return tuple(late)
 
     def drop(self, job_ids: Sequence[int]) -> None:
         """Delete jobs that are not running, with the evidence against them, all or none."""
@@ -215,6 +257,9 @@ class MemoryJobs(MemoryQueues):
     ) -> JobView | None:
         """Claim the first due job of a queue, as a worker would; `isolate`: a suspect only if it is free."""
         now = self.wall_ms()
+        for job in self._due(queue):
+            if has_expired(job, now):
+                self._change(job.id, state=JobState.EXPIRED.value, finished_at_wall_ms=now)
         due = self._due(queue)
         if not due:
             return None
@@ -230,6 +275,7 @@ class MemoryJobs(MemoryQueues):
             claimed_by=worker,
             claimed_generation=generation,
             started_at_wall_ms=now,
+            progress=None,
         )
 
     def is_suspect_due(self, queue: str) -> bool:
@@ -263,8 +309,16 @@ class MemoryJobs(MemoryQueues):
         now = self._jobs.get(job_id)
         if now is None or now.state != JobState.RUNNING or now.attempts != attempt:
             return False
-        self._change(job_id, **changes)
-        return True
+        if now.cancel_requested_at_wall_ms is None or changes["state"] == JobState.CANCELLED:
+            self._change(job_id, **changes)
+            return True
+        self._change(
+            job_id,
+            state=JobState.CANCELLED.value,
+            error=changes.get("error"),
+            finished_at_wall_ms=self.wall_ms(),
+        )
+        return False
 
     def is_alone(self, job_id: int) -> bool:
         """Whether a claimed job is executed alone."""
@@ -303,7 +357,8 @@ class MemoryJobs(MemoryQueues):
         death = deaths.get(worker)
         blamed = any((each.component_id, each.generation) == worker for each in self.crashes([job.id]))
         if (
-            not end.may_blame(job.id, job.attempts)
+            job.cancel_requested_at_wall_ms is not None
+            or not end.may_blame(job.id, job.attempts)
             or death is None
             or {death.cause, death.action} & BLAMELESS
             or blamed
@@ -322,18 +377,21 @@ class MemoryJobs(MemoryQueues):
             )
         _, alone = self._runs.pop(job.id)
         retries = end.crash_retries if job.crash_retries is None else job.crash_retries
-        verdict = judged(count or 0, counted=end.counted, retries=retries, alone=alone)
-        toxic_since = None if verdict.error is None else end.at_wall_ms
+        verdict = own_end(job, end, count or 0) or judged(
+            count or 0, counted=end.counted, retries=retries, alone=alone
+        )
+        at = end.at_wall_ms
         self._change(
             job.id,
             state=verdict.state.value,
             crash_count=verdict.crash_count,
             error=verdict.error or job.error,
-            toxic_since_wall_ms=toxic_since,
-            finished_at_wall_ms=toxic_since,
+            toxic_since_wall_ms=at if verdict.state is JobState.TOXIC else None,
+            finished_at_wall_ms=None if verdict.state is JobState.PENDING else at,
+            **(timed_out(job, end, verdict) if verdict.timed_out else {}),
         )
         if end.counted:
-            self._crashes.append(_crash(job, end))
+            self._crashes.append(crash_of(job, end))
         return JobSettled(
             job_id=job.id,
             queue=job.queue,
@@ -342,34 +400,16 @@ class MemoryJobs(MemoryQueues):
             state=verdict.state,
             crash_count=verdict.crash_count,
             counted=end.counted,
+            timed_out=verdict.timed_out,
         )
 
-    def save(self, job_id: int, checkpoint: str) -> bool:
-        """Store how far an execution came."""
-        return self._change(job_id, checkpoint=checkpoint).checkpoint == checkpoint
+    def note(self, job_id: int, **notes: object) -> bool:
+        """Store what an execution says of itself; not if it was cancelled."""
+        if self.get(job_id).cancel_requested_at_wall_ms is not None:
+            return False
+        self._change(job_id, **notes)
+        return True
 
     def _change(self, job_id: int, **changes: object) -> JobView:
         changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)
         return changed
-
-
-def _cut(job: JobView, longest: int | None) -> JobView:
-    if longest is not None and len(job.payload) > longest:
-        job = replace(job, payload=job.payload[:longest], payload_cut=True)
-    if longest is not None and job.result is not None and len(job.result) > longest:
-        job = replace(job, result=job.result[:longest], result_cut=True)
-    return job
-
-
-def _crash(job: JobView, end: ClaimsReleased) -> JobCrash:
-    return JobCrash(
-        job_id=job.id,
-        attempt=job.attempts,
-        at_wall_ms=end.at_wall_ms,
-        component_id=end.component_id,
-        generation=end.generation,
-        cause=end.cause,
-        exit_code=end.exit_code,
-        signal=end.signal,
-        output=end.output[-LAST_LINES:],
-    )

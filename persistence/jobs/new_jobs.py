@@ -66,4 +66,8 @@ def new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:
         "unique_key": None if job.unique is None else storable(job.unique.key),
         "alone": 0,
         "created_at_wall_ms": now_wall_ms,
+        "timeout_ms": job.timeout_ms,
+        "retry_delay_ms": job.retry_delay_ms,
+        "max_retry_delay_ms": job.max_retry_delay_ms,
+        "expires_at_wall_ms": job.expires_at_wall_ms,
     }

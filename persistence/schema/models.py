@@ -104,7 +104,7 @@ class JobRow(Model):
 
     `attempts` counts the claims; a result is accepted only with the current claimant and attempt.
     `claimed_run` identifies the supervisor's run. `alone` is 1 while a suspect job is executed by a
-    worker that does nothing else.
+    worker that does nothing else. `errors` and `progress` are JSON.
     """
 
     __table__ = tables.JOB
@@ -132,6 +132,13 @@ class JobRow(Model):
     result: Mapped[str | None]
     error: Mapped[str | None]
     toxic_since_wall_ms: Mapped[int | None]
+    timeout_ms: Mapped[int | None]
+    retry_delay_ms: Mapped[int | None]
+    max_retry_delay_ms: Mapped[int | None]
+    expires_at_wall_ms: Mapped[int | None]
+    cancel_requested_at_wall_ms: Mapped[int | None]
+    errors: Mapped[str | None]
+    progress: Mapped[str | None]
     key: Mapped[str | None]
 
 

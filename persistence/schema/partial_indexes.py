@@ -29,6 +29,11 @@ _OF_JOBS = (
         ("queue", "key", "priority", "not_before_wall_ms", "id"),
     ),
     ("unique", JOB.c.unique_key.is_not(None), ("queue", "unique_key")),
+    (
+        "expiring",
+        and_(_is("pending"), JOB.c.expires_at_wall_ms.is_not(None)),
+        ("expires_at_wall_ms",),
+    ),
 )
 
 

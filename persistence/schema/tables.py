@@ -174,6 +174,13 @@ JOB = Table(
     Column("result", Text, nullable=True),
     Column("error", Text, nullable=True),
     Column("toxic_since_wall_ms", BigInteger, nullable=True),
+    Column("timeout_ms", BigInteger, nullable=True),
+    Column("retry_delay_ms", BigInteger, nullable=True),
+    Column("max_retry_delay_ms", BigInteger, nullable=True),
+    Column("expires_at_wall_ms", BigInteger, nullable=True),
+    Column("cancel_requested_at_wall_ms", BigInteger, nullable=True),
+    Column("errors", Text, nullable=True),
+    Column("progress", Text, nullable=True),
     Column("key", Text, nullable=True),
     sqlite_autoincrement=True,
 )

@@ -91,6 +91,9 @@ def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> No
         (("show", "99999"), 1, "there is no job 99999"),
         (("retry", "99999"), 1, "there is no job 99999"),
         (("drop", "99999"), 1, "there is no job 99999"),
+        (("cancel", "99999"), 1, "there is no job 99999"),
+        (("enqueue", "tag", "{}", "--timeout", "-5s"), 2, "--timeout"),
+        (("enqueue", "tag", "{}", "--in", "1h", "--expires-in", "1m"), 2, "expires before its delay_s"),
         (("show", "seven"), 2, "is not a valid integer"),
         (("list", "--in-state", "odd"), 2, "is not one of"),
     ],
@@ -124,6 +127,28 @@ def test_jr_09_a_toxic_job_is_listed_exported_retried_and_dropped(rekindle: Clie
     assert eventually(lambda: not alert_of_the_queue(rekindle)["is_active"])
     orders = [entry["action"] for entry in rekindle("audit", "--json").document["entries"]]
     assert {"enqueue", "retry_job", "drop_job"} <= set(orders)
+
+
+def test_a_job_is_cancelled_before_and_while_it_runs(rekindle: Client) -> None:
+    answer = rekindle("jobs", "enqueue", "tag", "{}", "--in", "1h", "--expires-in", "2h", "--json")
+    (waiting,) = answer.document["ids"]
+    running = job(rekindle, {"do": "show progress"}, "running")
+    assert eventually(lambda: "working" in rekindle("jobs", "list", "--in-state", "running").out)
+    assert any(
+        line.startswith("progress ") and "of 1e+06" in line
+        for line in rekindle("jobs", "show", str(running)).lines
+    )
+    cancelled = rekindle("jobs", "cancel", str(waiting), str(running))
+    assert cancelled.lines == [
+        f"Job {waiting} is cancelled.",
+        f"Job {running} is running and is asked to end.",
+    ]
+    assert eventually(lambda: shown(rekindle, running)["state"] == "cancelled")
+    again = rekindle("jobs", "cancel", str(running))
+    assert (again.code, again.out) == (1, "")
+    assert f"job {running} is cancelled already: only a pending or running job can be cancelled" in again.err
+    orders = [entry["action"] for entry in rekindle("audit", "--json").document["entries"]]
+    assert "cancel_job" in orders
 
 
 def alert_of_the_queue(client: Client) -> dict[str, Any]:

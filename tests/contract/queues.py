@@ -70,7 +70,8 @@ class Queues:
         if counted:
             self.record_death(worker, generation)
         record = ClaimsReleased(
-            component_id=worker, generation=generation, run=evidence.pop("run", RUN), at_wall_ms=NOW,
+            component_id=worker, generation=generation, run=evidence.pop("run", RUN),
+            at_wall_ms=evidence.pop("at_wall_ms", NOW),
             counted=counted, **evidence,
         )  # fmt: skip
         return self.store.commit([record])

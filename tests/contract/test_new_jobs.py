@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.contract.queues import Queues
@@ -85,3 +87,47 @@ def test_a_unique_job_that_many_programs_add_at_the_same_time_is_added_once(sql_
     assert (len(ids), len(set(ids)), len(sql_store.jobs.find())) == (8, 1, 1)
     for program in programs:
         program.close()
+
+
+PAST = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"timeout_s": 0}, "timeout_s must be at least 0.001"),
+        ({"timeout_s": -1}, "timeout_s must be at least 0.001"),
+        ({"timeout_s": "5"}, "timeout_s must be at least 0.001"),
+        ({"retry_delay_s": -0.5}, "retry_delay_s must be from 0"),
+        ({"max_retry_delay_s": float("nan")}, "max_retry_delay_s must be from 0"),
+        ({"error_retries": -1}, "error_retries must be an integer of at least 0"),
+        ({"error_retries": 1, "max_retries": 2}, "are the same setting"),
+        ({"expires_in_s": 0}, "expires_in_s must be at least 0.001"),
+        ({"expires_in_s": 5, "expires_at": PAST}, "not both"),
+        ({"expires_at": PAST}, "expires_at is in the past"),
+        ({"expires_at": datetime(2090, 1, 1)}, "a datetime with a time zone"),  # noqa: DTZ001
+        ({"expires_in_s": 5, "delay_s": 10}, "expires before its delay_s is over"),
+    ],
+)
+def test_a_bad_setting_of_a_job_is_refused_before_anything_is_stored(
+    settings: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(PayloadError, match=why):
+        new_job("{}", 1_790_000_000_000, **settings)
+
+
+def test_an_unknown_setting_of_a_job_is_refused() -> None:
+    unknown: dict[str, Any] = {"timeout": 5}
+    with pytest.raises(TypeError, match="a job has no setting timeout"):
+        new_job("{}", 0, **unknown)
+
+
+def test_the_settings_of_a_job_in_the_units_of_the_store() -> None:
+    job = new_job("{}", 1000, timeout_s=1.5, error_retries=3, retry_delay_s=0.25, expires_in_s=60)
+    assert (job.timeout_ms, job.max_retries, job.retry_delay_ms, job.expires_at_wall_ms) == (
+        1500,
+        3,
+        250,
+        61_000,
+    )
+    assert new_job("{}", 0, max_retries=3).max_retries == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -49,6 +51,26 @@ class Resumed(JobWorker):
         return {"begun_at": begun_at, "attempt": job.attempt}
 
 
+async def patient(job: Job) -> object:
+    """Waits in asyncio until it is cancelled, and notes that it could clean up."""
+    note(f"began {job.id} {job.attempt} {os.getpid()}")
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        note(f"cleaned up {job.id}")
+    return None
+
+
+def patient_worker(worker: Worker) -> None:
+    JobWorker(worker, process=patient).run()
+
+
+def hold_the_interpreter() -> None:
+    """Sleep in C without releasing the interpreter: no other thread of this process can run."""
+    while True:
+        ctypes.PyDLL(None).sleep(1000)  # a signal interrupts it
+
+
 def act(job: Job) -> object:
     """What the payload says, if anything."""
     payload: Any = job.payload
@@ -65,6 +87,19 @@ def act(job: Job) -> object:
             os.kill(os.getpid(), signal.SIGSTOP)
         case "raise":
             raise ValueError(payload.get("why", "no reason"))
+        case "hold the interpreter":
+            hold_the_interpreter()
+        case "ignore everything":
+            while True:
+                time.sleep(0.05)
+        case "until cancelled":
+            while not job.cancelled:
+                time.sleep(0.005)
+            return "dropped"
+        case "show progress":
+            for step in range(1, 1_000_000):
+                job.progress(step, 1_000_000, "working")
+                time.sleep(0.005)
         case "wait for":
             wait_for(Path(payload["file"]), job)
         case "finish although asked to stop":

@@ -9,7 +9,8 @@
 Separate from `rekindle.worker`, to keep the import of that one light.
 """
 
-from .job import ClaimLostError, Job
+from .executions.execution import ClaimLostError, JobCancelledError, JobTimeoutError
+from .job import Job
 from .job_worker import JobWorker
 
-__all__ = ["ClaimLostError", "Job", "JobWorker"]
+__all__ = ["ClaimLostError", "Job", "JobCancelledError", "JobTimeoutError", "JobWorker"]

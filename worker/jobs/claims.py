@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from . import sql
+
+MOST_ERRORS = 20
+KEPT_OF_ERROR = 1000
+"""How many characters of each are kept; `error` has more of the last one."""
 
 
 class QueueUnavailableError(Exception):
@@ -41,6 +46,11 @@ class Claim:
     max_retries: int | None
     alone: bool
     checkpoint: str | None = None
+    timeout_ms: int | None = None
+    retry_delay_ms: int | None = None
+    max_retry_delay_ms: int | None = None
+    errors: str | None = None
+    """Why earlier executions failed, as JSON text."""
 
     @property
     def execution(self) -> tuple[int, int]:
@@ -57,6 +67,8 @@ class Ending:
     state: str
     """The job's state after it."""
     values: dict[str, Any]
+    is_fault: bool = False
+    """Whether the job raised: ten such endings in a row end the worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +119,11 @@ class Claims(Protocol):
         ...
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
-        """Store how far the execution came; False: the claim is no longer in force."""
+        """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
+        ...
+
+    def show(self, claim: Claim, progress: str) -> bool:
+        """Store what the execution shows of its progress; False: as above."""
         ...
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
@@ -128,12 +144,21 @@ def finished(claim: Claim, result: str | None) -> Ending:
     return Ending(claim, sql.FINISH, "done", {"result": result})
 
 
-def failed(claim: Claim, error: str, retry_in_s: float | None, at_wall_ms: int | None = None) -> Ending:
+def failed(
+    claim: Claim, error: str, retry_in_s: float | None, at_wall_ms: int | None = None, worker: str = ""
+) -> Ending:
     """The job raised, now or at that time; without a delay it is not retried."""
+    at_wall_ms = now_wall_ms() if at_wall_ms is None else at_wall_ms
+    values = {"error": error, "errors": with_error(claim.errors, claim.attempt, at_wall_ms, worker, error)}
     if retry_in_s is None:
-        return Ending(claim, sql.FAIL, "error", {"error": error})
-    not_before = (now_wall_ms() if at_wall_ms is None else at_wall_ms) + round(retry_in_s * 1000)
-    return Ending(claim, sql.RETRY, "pending", {"error": error, "not_before": not_before})
+        return Ending(claim, sql.FAIL, "error", values, is_fault=True)
+    not_before = at_wall_ms + round(retry_in_s * 1000)
+    return Ending(claim, sql.RETRY, "pending", {**values, "not_before": not_before}, is_fault=True)
+
+
+def cancelled(claim: Claim) -> Ending:
+    """The job ended because it was cancelled."""
+    return Ending(claim, sql.GIVE_BACK, "cancelled", {})
 
 
 def given_back(claim: Claim) -> Ending:
@@ -179,9 +204,32 @@ def next_due(row: Any) -> float:
 
 def claim_of(row: Any) -> Claim:
     """The claim in a row of `sql.COLUMNS`; an invalid count is 0, as in the supervisor."""
-    id_, queue, payload, attempts, crashes, errors, max_retries, alone, checkpoint = row
+    id_, queue, payload, attempts, crashes, errors, max_retries, alone, checkpoint, _, *settings = row
     counts = (_count(attempts), _count(crashes), _count(errors))
-    return Claim(id_, queue, payload, *counts, max_retries, bool(alone), checkpoint)
+    return Claim(id_, queue, payload, *counts, max_retries, bool(alone), checkpoint, *settings)
+
+
+def is_expired(row: Any) -> bool:
+    """Whether the job in a row of `sql.COLUMNS` expired instead of being claimed."""
+    return bool(row[_STATE] == "expired")
+
+
+_STATE = sql.COLUMNS.index("state")
+
+
+def with_error(errors: str | None, attempt: int, at_wall_ms: int, worker: str, error: str) -> str:
+    """The stored errors of a job with one more; the latest are kept, and of each its beginning."""
+    try:
+        before = json.loads(errors or "[]")
+    except ValueError:
+        before = []
+    new = {
+        "attempt": attempt,
+        "at_wall_ms": at_wall_ms,
+        "component_id": worker,
+        "error": error[:KEPT_OF_ERROR],
+    }
+    return json.dumps([*before, new][-MOST_ERRORS:] if isinstance(before, list) else [new])
 
 
 def now_wall_ms() -> int:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ..handle import Worker
-from .claims import Claim
-
-
-class ClaimLostError(Exception):
-    """The job is no longer this worker's: it was considered dead, or the job was taken from it."""
-
+from .claims import Claim, now_wall_ms
+from .executions.execution import ClaimLostError, Execution
 
 LONGEST_ERROR = 4000
+LONGEST_NOTE = 200
 LONGEST_RESULT = 1_000_000
 """In bytes, as of a payload."""
 
@@ -33,10 +31,19 @@ class Job:
     """
 
     __slots__ = (
-        "_save", "_worker", "attempt", "crash_count", "error_count", "id", "payload", "queue", "resumed",
+        "_execution", "_save", "_show", "_worker",
+        "attempt", "crash_count", "error_count", "id", "payload", "queue", "resumed",
     )  # fmt: skip
 
-    def __init__(self, claim: Claim, payload: Any, worker: Worker, save: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        payload: Any,
+        worker: Worker,
+        save: Callable[[str], bool],
+        show: Callable[[str], None],
+        execution: Execution,
+    ) -> None:
         self.id = claim.id
         self.queue = claim.queue
         self.payload = payload
@@ -45,6 +52,8 @@ class Job:
         self.error_count = claim.error_count
         self.resumed: Any = None if claim.checkpoint is None else json.loads(claim.checkpoint)
         self._save = save
+        self._show = show
+        self._execution = execution
         self._worker = worker
 
     def checkpoint(self, data: object) -> None:
@@ -55,10 +64,13 @@ class Job:
 
         Raises:
             ClaimLostError: the job was given to another worker; this execution should end.
+            JobCancelledError: the job was cancelled, or timed out; nothing was stored.
             TypeError: the data is not JSON.
             ValueError: it is too long, or holds a number that JSON does not support.
         """
+        self._execution.check()
         if not self._save(encoded(data, "the checkpoint") or "null"):
+            self._execution.check()
             raise ClaimLostError(f"job {self.id} was given to another worker")
 
     @property
@@ -66,12 +78,51 @@ class Job:
         """Whether the worker is asked to stop: a long job may finish early, or raise to be retried."""
         return not self._worker.running
 
-    def progress(self, mark: int | str | None = None) -> None:
-        """Report progress; see `Worker.progress`."""
-        self._worker.progress(mark)
+    @property
+    def cancelled(self) -> bool:
+        """Whether this execution should end: the job was cancelled or timed out, or its claim is lost.
+
+        An execution that continues is ended with its process after a while (`cancel_grace_s`).
+        """
+        return self._execution.reason is not None
+
+    def progress(self, done: float | str | None = None, total: float | None = None, note: str = "") -> None:
+        """Report that the job moves on, and show how far it is; a text alone is a note.
+
+        It is cheap: what it shows is stored once a second at most, in the background.
+
+        Raises:
+            JobCancelledError: the job was cancelled, or timed out.
+            ClaimLostError: the job was given to another worker; this execution should end.
+            TypeError: `done` or `total` is not a number, or the note is not a text.
+            ValueError: `done` or `total` is not finite.
+        """
+        if isinstance(done, str):
+            note, done = done, None
+        shown = _shown(done, total, note)
+        note_mark = note[:LONGEST_NOTE] or None if done is None else None
+        self._worker.progress(done if isinstance(done, int) else note_mark)
+        self._execution.check()
+        if shown is not None:
+            self._show(shown)
 
     def __repr__(self) -> str:
         return f"<Job {self.id} of {self.queue!r}, attempt {self.attempt}>"
+
+
+def _shown(done: float | None, total: float | None, note: str) -> str | None:
+    """Progress as it is stored; None if there is nothing to show."""
+    for name, number in (("done", done), ("total", total)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
+            raise TypeError(f"{name} must be a number, not {number!r:.40}")
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f"{name} must be a finite number, not {number!r}")
+    if not isinstance(note, str):
+        raise TypeError(f"the note must be a text, not {note!r:.40}")
+    if done is None and total is None and not note:
+        return None
+    note = note[:LONGEST_NOTE].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return json.dumps({"done": done, "total": total, "note": note, "at_wall_ms": now_wall_ms()})
 
 
 def encoded(result: object, what: str = "the result") -> str | None:

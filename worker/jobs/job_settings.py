@@ -46,10 +46,21 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**{**chosen, "queues": tuple(chosen.get("queues", ()))})
 
 
-def retry_delay(settings: Settings, errors: int, max_retries: int | None) -> float | None:
-    """The delay before the retry of a job that raised for the `errors`-th time; None: no retry."""
+def retry_delay(
+    settings: Settings,
+    errors: int,
+    max_retries: int | None,
+    first_ms: int | None = None,
+    longest_ms: int | None = None,
+) -> float | None:
+    """The delay before the retry of a job that raised for the `errors`-th time; None: no retry.
+
+    The job's own numbers win over the settings.
+    """
     allowed = settings.error_retries if max_retries is None else max_retries
     if errors > allowed:
         return None
+    first_s = settings.retry_delay_s if first_ms is None else first_ms / 1000
+    longest_s = settings.max_retry_delay_s if longest_ms is None else longest_ms / 1000
     # Clamped before the power: a float overflows near 2 ** 1024.
-    return float(min(settings.retry_delay_s * 2 ** min(errors - 1, 32), settings.max_retry_delay_s))
+    return float(min(first_s * 2 ** min(errors - 1, 32), longest_s))

@@ -9,13 +9,27 @@ import threading
 import traceback
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from .. import begun_jobs
 from ..handle import Worker
-from .claims import Claim, Claimant, Claims, Ending, Exchanged, QueueUnavailableError, failed, finished
+from .claims import (
+    Claim,
+    Claimant,
+    Claims,
+    Ending,
+    Exchanged,
+    QueueUnavailableError,
+    cancelled,
+    failed,
+    finished,
+)
+from .executions.execution import Execution, JobCancelledError, JobTimeoutError
+from .executions.executions import Executions
+from .executions.surroundings import Around, Shielded
 from .held_jobs import HeldJobs
 from .job import Job, encoded, error_text
 from .job_settings import from_environment, retry_delay
@@ -50,7 +64,14 @@ class JobWorker:
     more than once; its result is recorded once.
 
     With `concurrency`, each of several jobs at a time has its own thread.
+
+    Attributes:
+        around: Context managers around every execution, outermost first, for logging or tracing; each is a
+            function of the job that returns one. What goes wrong in one of them is printed, and the job
+            goes on.
     """
+
+    around: Sequence[Around] = ()
 
     def __init__(
         self,
@@ -60,6 +81,7 @@ class JobWorker:
         queues: Sequence[str] | None = None,
         concurrency: int | None = None,
         database: str | None = None,
+        around: Sequence[Around] | None = None,
     ) -> None:
         """Prepare to serve; nothing is claimed until `run`.
 
@@ -69,6 +91,7 @@ class JobWorker:
             queues: in order of preference; default: the supervisor's setting.
             concurrency: how many jobs at a time; default: the supervisor's setting, or one.
             database: the address of the queues; default: the supervisor's, which includes the password.
+            around: context managers around every execution; default: those of the class.
 
         Raises:
             ValueError: the queues or the process function are missing.
@@ -86,6 +109,8 @@ class JobWorker:
         )
         if not self.settings.queues:
             raise ValueError("a JobWorker needs queues: name them in its worker's `jobs`, or pass them")
+        if around is not None:
+            self.around = tuple(around)
         self._database = database
         self._claimant = _claimant(self.worker, supervised=database is None)
         self._held_jobs = HeldJobs(self.worker, self.settings.queues, isolate=self.settings.isolates)
@@ -114,6 +139,8 @@ class JobWorker:
         if address is None:
             raise RuntimeError("a JobWorker needs a database: run it under a supervisor, or pass one")
         self._note_begun = begun_jobs.noted_by(self.settings.concurrency)
+        self._executions = Executions(partial(open_claims, address, self._claimant))
+        self.worker.on_cancelled_job = self._executions.cancel
         if self.settings.concurrency == 1:
             self._serve(open_claims(address, self._claimant), 0)
             return
@@ -203,53 +230,73 @@ class JobWorker:
     # ── one job ──────────────────────────────────────────────────────────────────────────
 
     def _execute(self, claim: Claim, claims: Claims) -> Ending:
+        execution = Execution(claim)
+        self._executions.begin(execution)
         try:
-            result = encoded(self._processed(claim, claims))
+            result = encoded(self._processed(execution, claims))
+        except JobCancelledError as error:
+            return self._stopped(execution, error)
         except Exception as error:  # noqa: BLE001  # any exception of a job is the job's own error
-            return self._failed(claim, error)
+            return self._failed(execution, error)
+        finally:
+            self._executions.end(execution)
         self._held_jobs.count_success()
         return finished(claim, result)
 
-    def _processed(self, claim: Claim, claims: Claims) -> object:
+    def _processed(self, execution: Execution, claims: Claims) -> object:
         try:
-            payload: Any = json.loads(claim.payload)
+            payload: Any = json.loads(execution.claim.payload)
         except ValueError as error:
             raise ValueError(f"the payload is not JSON: {error}") from None
-        result = self.process(Job(claim, payload, self.worker, partial(self._save, claims, claim)))
-        if hasattr(result, "__await__"):
-            import asyncio
+        save = partial(self._save, claims, execution)
+        show = partial(self._executions.show, execution)
+        job = Job(execution.claim, payload, self.worker, save, show, execution)
+        with ExitStack() as surroundings:
+            for around in self.around:
+                surroundings.enter_context(Shielded(around, job))
+            result = self.process(job)
+            return execution.result_of(result) if hasattr(result, "__await__") else result
 
-            return asyncio.run(_awaited(result))
-        return result
-
-    def _save(self, claims: Claims, claim: Claim, checkpoint: str) -> bool:
+    def _save(self, claims: Claims, execution: Execution, checkpoint: str) -> bool:
         """Store a checkpoint; until the database answers, or the worker is asked to stop."""
         attempt = 0
         while True:
             try:
-                return claims.save(claim, checkpoint)
+                if claims.save(execution.claim, checkpoint):
+                    return True
+                self._executions.refused(execution, claims)
+                return False
             except QueueUnavailableError:
                 if self.worker.wait(RECONNECT_S[min(attempt, len(RECONNECT_S) - 1)]):
                     raise
                 attempt += 1
 
-    def _failed(self, claim: Claim, error: Exception) -> Ending:
-        traceback.print_exception(error)
-        return failed(
-            claim, error_text(error), retry_delay(self.settings, claim.error_count + 1, claim.max_retries)
-        )
+    def _stopped(self, execution: Execution, error: JobCancelledError) -> Ending:
+        """The end of an execution that did as it was asked."""
+        if execution.reason is None:
+            return self._failed(execution, RuntimeError(f"the job raised {error!r} without being cancelled"))
+        if isinstance(execution.reason, JobTimeoutError):
+            return self._failed(execution, execution.reason)
+        return cancelled(execution.claim)
+
+    def _failed(self, execution: Execution, error: Exception | JobTimeoutError) -> Ending:
+        claim, is_late = execution.claim, isinstance(execution.reason, JobTimeoutError)
+        text = str(execution.reason) if is_late else ""
+        if error is not execution.reason:
+            traceback.print_exception(error)
+            text = f"{text}: {error_text(error)}" if is_late else error_text(error)
+        delays = (claim.max_retries, claim.retry_delay_ms, claim.max_retry_delay_ms)
+        delay_s = retry_delay(self.settings, claim.error_count + 1, *delays)
+        ending = failed(claim, text, delay_s, worker=self._claimant.worker)
+        return replace(ending, is_fault=not is_late)
 
     def _end_if_nothing_works(self, claims: Claims, ending: Ending) -> None:
-        if ending.state == "done" or self._held_jobs.count_error() < MOST_ERRORS_IN_A_ROW:
+        if not ending.is_fault or self._held_jobs.count_error() < MOST_ERRORS_IN_A_ROW:
             return
         self.worker.stop()  # so that the exchange claims no further job
         self._exchange(claims, ending)
         _say(f"{MOST_ERRORS_IN_A_ROW} jobs in a row raised: this worker exits")
         raise SystemExit(TOO_MANY_ERRORS)
-
-
-async def _awaited(result: Any) -> object:
-    return await result
 
 
 def _claimant(worker: Worker, *, supervised: bool) -> Claimant:

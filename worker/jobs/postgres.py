@@ -27,6 +27,7 @@ from .claims import (
     due_values,
     ending_values,
     fence_values,
+    is_expired,
     next_due,
     now_wall_ms,
     request_values,
@@ -43,8 +44,9 @@ _STATEMENTS = {
 }
 """Each ending alone, and together with a claim."""
 
-_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT = map(
-    sql.for_psycopg, (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED, sql.CHECKPOINT)
+_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT, _PROGRESS = map(
+    sql.for_psycopg,
+    (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED, sql.CHECKPOINT, sql.PROGRESS),
 )
 
 
@@ -85,14 +87,15 @@ class PostgresClaims:
                 both = {**ending_values(ending, self._claimant), **values}
                 row = self._one(_STATEMENTS[ending.statement][1], both)
                 accepted, ending = row[0] == 1, None
+            while row[1] is not None and is_expired(row[1:]):
+                row = self._one(_CLAIM, values)
             if row[1] is not None:
                 return Exchanged(accepted, claim_of(row[1:]))
             if request.isolate and not request.free and self._found(_SUSPECT_WAITS, values):
                 return Exchanged(accepted, held_back=True)
         if ending is not None:
             statement = _STATEMENTS[ending.statement][0]
-            with self._connected() as cursor:
-                accepted = cursor.execute(statement, ending_values(ending, self._claimant)).rowcount == 1
+            accepted = self._one(statement, ending_values(ending, self._claimant)) == (ending.state,)
         return Exchanged(accepted)
 
     def mine(self) -> tuple[Claim, ...]:
@@ -106,10 +109,17 @@ class PostgresClaims:
         return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
-        """Store how far the execution came; False: the claim is no longer in force."""
-        values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
+        """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
+        return self._note(_CHECKPOINT, claim, checkpoint=checkpoint)
+
+    def show(self, claim: Claim, progress: str) -> bool:
+        """Store what the execution shows of its progress; False: as above."""
+        return self._note(_PROGRESS, claim, progress=progress)
+
+    def _note(self, statement: bytes, claim: Claim, **values: str) -> bool:
         with self._connected() as cursor:
-            return cursor.execute(_CHECKPOINT, values).rowcount == 1
+            noted = cursor.execute(statement, {**fence_values(claim, self._claimant), **values})
+            return noted.rowcount == 1
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
         """Claim the job beside one that another queue delivered."""

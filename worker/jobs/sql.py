@@ -11,6 +11,7 @@ import re
 
 COLUMNS = (
     "id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone", "checkpoint",
+    "state", "timeout_ms", "retry_delay_ms", "max_retry_delay_ms", "errors",
 )  # fmt: skip
 
 NEVER = 2**62
@@ -22,26 +23,42 @@ _CLAIMANT = "claimed_by = :worker AND claimed_generation = :generation AND claim
 # number of attempts, or another claimant.
 _FENCE = f"id = :id AND state = 'running' AND attempts = :attempt AND {_CLAIMANT}"
 
+# A job that was cancelled meanwhile is cancelled, whatever its execution came to.
+_IS_CANCELLED = "cancel_requested_at_wall_ms IS NOT NULL"
+
+
+def _unless_cancelled(state: str) -> str:
+    ended = f"CASE WHEN {_IS_CANCELLED} THEN :now ELSE finished_at_wall_ms END"
+    finished = "" if state in ("done", "error") else f", finished_at_wall_ms = {ended}"
+    return f"state = CASE WHEN {_IS_CANCELLED} THEN 'cancelled' ELSE '{state}' END, alone = 0{finished}"
+
+
+_ENDED = f"WHERE {_FENCE} RETURNING state"
+"""The state tells whether the ending was accepted."""
+
 FINISH = f"""
 UPDATE rekindle_job
-SET state = 'done', result = :result, error = NULL, finished_at_wall_ms = :now, crash_count = 0, alone = 0,
-    checkpoint = NULL
-WHERE {_FENCE}"""
+SET {_unless_cancelled("done")}, result = CASE WHEN {_IS_CANCELLED} THEN NULL ELSE :result END,
+    error = NULL, finished_at_wall_ms = :now, crash_count = 0, checkpoint = NULL
+{_ENDED}"""
 
 RETRY = f"""
 UPDATE rekindle_job
-SET state = 'pending', error = :error, error_count = error_count + 1, not_before_wall_ms = :not_before,
-    alone = 0
-WHERE {_FENCE}"""
+SET {_unless_cancelled("pending")}, error = :error, errors = :errors, error_count = error_count + 1,
+    not_before_wall_ms = :not_before
+{_ENDED}"""
 
 FAIL = f"""
 UPDATE rekindle_job
-SET state = 'error', error = :error, error_count = error_count + 1, finished_at_wall_ms = :now, alone = 0
-WHERE {_FENCE}"""
+SET {_unless_cancelled("error")}, error = :error, errors = :errors, error_count = error_count + 1,
+    finished_at_wall_ms = :now
+{_ENDED}"""
 
-CHECKPOINT = f"UPDATE rekindle_job SET checkpoint = :checkpoint WHERE {_FENCE}"
+GIVE_BACK = f"UPDATE rekindle_job SET {_unless_cancelled('pending')} {_ENDED}"
 
-GIVE_BACK = f"UPDATE rekindle_job SET state = 'pending', alone = 0 WHERE {_FENCE}"
+CHECKPOINT = f"UPDATE rekindle_job SET checkpoint = :checkpoint WHERE {_FENCE} AND NOT {_IS_CANCELLED}"
+
+PROGRESS = f"UPDATE rekindle_job SET progress = :progress WHERE {_FENCE} AND NOT {_IS_CANCELLED}"
 
 # The worker of a supervisor claims only while its supervisor's run is the current one: a process that
 # outlived its supervisor takes nothing more once the next one has begun.
@@ -83,12 +100,17 @@ WHERE job.queue = :queue AND job.state = 'pending' AND job.priority = level.prio
     AND job.not_before_wall_ms <= :now
 ORDER BY job.not_before_wall_ms, job.id LIMIT 1"""
 
-# A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
-# holds a job would never take it.
-_TAKE = """
-SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now,
+# A job that has not begun in time expires instead; only its first execution has to begin in time.
+_HAS_EXPIRED = "attempts = 0 AND expires_at_wall_ms <= :now"
+_TAKE = f"""
+SET state = CASE WHEN {_HAS_EXPIRED} THEN 'expired' ELSE 'running' END,
+    attempts = attempts + CASE WHEN {_HAS_EXPIRED} THEN 0 ELSE 1 END,
+    started_at_wall_ms = CASE WHEN {_HAS_EXPIRED} THEN NULL ELSE :now END,
+    finished_at_wall_ms = CASE WHEN {_HAS_EXPIRED} THEN :now ELSE NULL END, progress = NULL,
     claimed_by = :worker, claimed_generation = :generation, claimed_run = :run,
     alone = CASE WHEN :isolate AND crash_count > 0 THEN 1 ELSE 0 END"""
+# A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
+# holds a job would never take it.
 _MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
 
 _FIRST_DUE = f"""(
@@ -133,7 +155,8 @@ def postgres_exchange(ending: str | None) -> str:
 
     It returns one row: whether the end was accepted, then the columns of the claim, or nulls.
     """
-    ended = f"{ending} RETURNING id" if ending is not None else "SELECT id FROM rekindle_job WHERE false"
+    ended = "SELECT '' AS state WHERE false" if ending is None else ending
+    accepted = "0" if ending is None else "(SELECT count(*) FROM ended WHERE state = :state)"
     claimed = ", ".join(f"job.{column}" for column in COLUMNS)
     shown = ", ".join(f"claimed.{column}" for column in COLUMNS)
     return f"""
@@ -143,11 +166,11 @@ def postgres_exchange(ending: str | None) -> str:
         SELECT first.id FROM level, LATERAL ({_FIRST} FOR UPDATE SKIP LOCKED) AS first LIMIT 1
     ),
     claimed AS (
-        UPDATE rekindle_job AS job {_TAKE.replace("attempts + 1", "job.attempts + 1")}
+        UPDATE rekindle_job AS job {_TAKE}
         FROM next WHERE job.id = next.id AND {_MAY_TAKE}
         RETURNING {claimed}
     )
-    SELECT (SELECT count(*) FROM ended), {shown} FROM (SELECT 1) AS one LEFT JOIN claimed ON true"""
+    SELECT {accepted}, {shown} FROM (SELECT 1) AS one LEFT JOIN claimed ON true"""
 
 
 def for_psycopg(statement: str) -> bytes:

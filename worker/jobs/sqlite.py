@@ -32,6 +32,7 @@ from .claims import (
     due_values,
     ending_values,
     fence_values,
+    is_expired,
     next_due,
     now_wall_ms,
     request_values,
@@ -44,6 +45,9 @@ TURN_SUFFIX = ".turn"
 WANT_SUFFIX = ".want"
 LONGEST_YIELD_S = 0.1
 """The longest time that a worker lets other writers go first."""
+
+MOST_EXPIRED = 100
+"""How many expired jobs a claim passes over before it lets others write."""
 
 GLANCE_S = 0.1
 """How often an idle worker looks for jobs where no notices are possible."""
@@ -67,8 +71,8 @@ class SqliteClaims:
         accepted, exchanged = None, Exchanged()
         with self._transaction() as connection:
             if ending is not None:
-                values = ending_values(ending, self._claimant)
-                accepted = connection.execute(ending.statement, values).rowcount == 1
+                ended = connection.execute(ending.statement, ending_values(ending, self._claimant)).fetchall()
+                accepted = ended == [(ending.state,)]
             if request is not None:
                 exchanged = self._claim(connection, request)
         if accepted and ending is not None and ending.state == "pending":
@@ -90,10 +94,17 @@ class SqliteClaims:
             return connection.execute(sql.WAS_ENDED, values).fetchone() is not None
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
-        """Store how far the execution came; False: the claim is no longer in force."""
-        values = {**fence_values(claim, self._claimant), "checkpoint": checkpoint}
+        """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
+        return self._note(sql.CHECKPOINT, claim, checkpoint=checkpoint)
+
+    def show(self, claim: Claim, progress: str) -> bool:
+        """Store what the execution shows of its progress; False: as above."""
+        return self._note(sql.PROGRESS, claim, progress=progress)
+
+    def _note(self, statement: str, claim: Claim, **values: str) -> bool:
         with self._transaction() as connection:
-            return connection.execute(sql.CHECKPOINT, values).rowcount == 1
+            noted = connection.execute(statement, {**fence_values(claim, self._claimant), **values})
+            return noted.rowcount == 1
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
         """Claim the job beside one that another queue delivered."""
@@ -141,8 +152,12 @@ class SqliteClaims:
         for queue in request.queues:
             values = request_values(request, queue, self._claimant)
             rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
+            for _ in range(MOST_EXPIRED):
+                if not rows or not is_expired(rows[0]):
+                    break
+                rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
             if rows:
-                return Exchanged(claim=claim_of(rows[0]))
+                return Exchanged(claim=None if is_expired(rows[0]) else claim_of(rows[0]))
             is_busy = request.isolate and not request.free
             if is_busy and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
                 return Exchanged(held_back=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from ...errors import UnknownJobError
-from ...facts.jobs import JobCrash, JobState, JobView, QueueStats, Unique, all_queues
+from ...facts.jobs import JobCrash, JobError, JobProgress, JobState, JobView, QueueStats, Unique, all_queues
 from ...ports import Jobs
 from ...spec.job_payload import checked_queue, new_jobs
 from ..serving.json_values import CommandResult, encode, view, view_type
@@ -20,6 +20,8 @@ from .request_bodies import EnqueueArguments, InvalidRequestError, UniqueArgumen
 from .route import Request
 
 Crash = view_type(JobCrash)
+Error = view_type(JobError)
+Progress = view_type(JobProgress)
 Figures = view_type(QueueStats)
 
 
@@ -63,6 +65,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     result: msgspec.Raw
     result_cut: bool
     error: str | None
+    timeout_ms: int | None
+    retry_delay_ms: int | None
+    max_retry_delay_ms: int | None
+    expires_at_wall_ms: int | None
+    cancel_requested_at_wall_ms: int | None
+    errors: list[Error]  # type: ignore[valid-type]
+    """Why the latest executions failed, oldest first."""
+    progress: Progress | None  # type: ignore[valid-type]
 
 
 class JobDetail(msgspec.Struct, frozen=True):
@@ -139,6 +149,12 @@ def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArgu
         max_retries=given.max_retries,
         crash_retries=given.crash_retries,
         unique=_unique(given.unique),
+        error_retries=given.error_retries,
+        retry_delay_s=given.retry_delay_s,
+        max_retry_delay_s=given.max_retry_delay_s,
+        timeout_s=given.timeout_s,
+        expires_in_s=given.expires_in_s,
+        expires_at=given.expires_at,
     )
     return jobs.add(queue, new)
 
@@ -203,6 +219,11 @@ def enqueue(request: Request) -> object:
 def retry(request: Request) -> object:
     request.operator.jobs.retry([_number(request)])
     return CommandResult()
+
+
+def cancel(request: Request) -> object:
+    (state,) = request.operator.jobs.cancel([_number(request)])
+    return CommandResult(detail={"state": state.value})
 
 
 def drop(request: Request) -> object:

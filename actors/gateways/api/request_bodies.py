@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from signal import Signals
 from typing import Annotated, Any
 
@@ -89,6 +90,13 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     crash_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     unique: UniqueArguments | None = None
+    error_retries: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    """The same as `max_retries`."""
+    retry_delay_s: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    max_retry_delay_s: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    timeout_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    expires_in_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
 
     def audited(self) -> dict[str, Any]:
         """What the audit records: the number of jobs, not their payloads, which may hold secrets."""

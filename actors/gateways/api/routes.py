@@ -253,8 +253,15 @@ ROUTES: tuple[Route, ...] = (
     _command(
         "/jobs/{number}/retry",
         "retry_job",
-        "Make a toxic or failed job pending again, with its counts cleared",
+        "Make a toxic, failed, cancelled or expired job pending again, with its counts cleared",
         job_handlers.retry,
+        pool=CallPool.STORE,
+    ),
+    _command(
+        "/jobs/{number}/cancel",
+        "cancel_job",
+        "Cancel a pending job, or ask a running one to end",
+        job_handlers.cancel,
         pool=CallPool.STORE,
     ),
     _command(

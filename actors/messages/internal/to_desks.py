@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
 from ...deaths.death import Exit
+from ...facts.job_verdicts import ErrorRetries
 from ...facts.jobs import JobSettled
 from ...spec.policies.queues.periodic import Periodic
 from ...spec.policies.resource_limits import ResourceLimits
@@ -52,6 +54,7 @@ class IncarnationEnded(msgspec.Struct, frozen=True, kw_only=True):
     output: tuple[str, ...] = ()
     begun: tuple[tuple[int, int], ...] | None = None
     """The number and attempt of the jobs that it had begun; None: not known."""
+    error_retries: ErrorRetries = ErrorRetries()
 
 
 class JobsSettled(msgspec.Struct, frozen=True):
@@ -68,6 +71,8 @@ class WatchQueues(msgspec.Struct, frozen=True):
 
     queues: tuple[str, ...]
     workers: frozenset[str]
+    grace_s: Mapping[str, float] = MappingProxyType({})
+    """By worker: how long a job that has to end may take before its process is ended."""
 
 
 class QueuesTouched(msgspec.Struct, frozen=True):
@@ -100,4 +105,8 @@ class LookAtQueues(msgspec.Struct, frozen=True):
     """Timer: the next look at the queues is due."""
 
 
-WatchMessage = WatchQueues | QueuesTouched | LookAtQueues | Snapshot | StateChanged | Published
+class LookAtLimits(msgspec.Struct, frozen=True):
+    """Timer: jobs may have been cancelled, take too long or have expired."""
+
+
+WatchMessage = WatchQueues | QueuesTouched | LookAtQueues | LookAtLimits | Snapshot | StateChanged | Published

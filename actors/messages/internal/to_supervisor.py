@@ -96,6 +96,14 @@ class RolloutDue(msgspec.Struct, frozen=True):
     """Timer: it may be time for the next step of a rollout."""
 
 
+class JobOverdue(msgspec.Struct, frozen=True):
+    """From the QueueWatch: a job that has to end did not; replace the incarnation that executes it."""
+
+    component_id: str
+    generation: int
+    reason: str
+
+
 class SaveOverdue(msgspec.Struct, frozen=True):
     """Timer: the store may not have answered in time; supervision goes on from memory."""
 
@@ -165,6 +173,7 @@ WorkerNews = (
     | RunOvertime
     | LimitExceeded
     | RecycleDue
+    | JobOverdue
     | BatchCommitted
 )
 """What our own actors and timers report about workers."""

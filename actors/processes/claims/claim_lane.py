@@ -90,6 +90,8 @@ class ClaimLane:
                 return recorded is not None and self._claims.was_recorded(recorded)
             case {"do": "save", "claim": claim, "text": text}:
                 return self._claims.save(wire.read_execution(claim), wire.checked_text(text))
+            case {"do": "show", "claim": claim, "text": text}:
+                return self._claims.show(wire.read_execution(claim), wire.checked_text(text))
             case {"do": "take", "queue": str(queue), "key": str(key), "payload": payload}:
                 return self._take(queue, key, wire.checked_text(payload))
             case {"do": "idle", "queues": list(queues), "longest_s": float() | int() as longest_s}:

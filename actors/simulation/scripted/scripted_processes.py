@@ -16,7 +16,7 @@ from ...facts.frames import Frame
 from ...facts.usage import Usage
 from ...messages.internal.to_monitor import ChannelClosed
 from ...messages.internal.to_proxy import ProcessFound, ProcessStarted, SpawnFailed, WorkDrained
-from ...ports import Control, Receiver, Runtime, SpawnRequest
+from ...ports import CancelledJob, Control, Receiver, Runtime, SpawnRequest
 from ...runtime.resilient_actor import tell
 from ...spec.deployment.drain_policy import DrainPolicy
 from ..scenarios.behaviours import Behaviour
@@ -113,7 +113,7 @@ class ScriptedProcesses:
         self.runtime = runtime
         self.scripts: dict[str, Script] = dict(scripts or {})
         self.history = History() if history is None else history
-        self.controls: list[tuple[float, str, Control]] = []
+        self.controls: list[tuple[float, str, Control | CancelledJob]] = []
         """The requests sent over the channels of living processes."""
         self.signals: list[tuple[float, str, int]] = []
         """The signals that the supervisor sent to living processes."""
@@ -170,8 +170,8 @@ class ScriptedProcesses:
         """Nothing blocks in virtual time."""
         return 0.0
 
-    def send(self, component_id: str, generation: int, control: Control) -> None:
-        """Ask the worker to stop, to idle or to continue."""
+    def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
+        """Ask the worker to stop, to idle or to continue, or to end a job, which its script ignores."""
         process = self._of(component_id, generation)
         if process is None:
             return
@@ -181,7 +181,7 @@ class ScriptedProcesses:
             self._reached(Phase.STOP, component_id)
             if process.alive:
                 process.request_stop()
-        else:
+        elif isinstance(control, Control):
             process.heartbeats.idle = control is Control.PAUSE
 
     def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:

@@ -51,6 +51,9 @@ class JobPolicy(Policy):
         "How the worker exchanges jobs: with the database, whose address it is given, or through the"
         " supervisor, so that it needs neither the address nor the password.",
     )
+    cancel_grace_s: float = seconds(
+        5.0, "How long a job that was cancelled or timed out may take to end before its process is ended."
+    )
 
     @property
     def isolates(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...deaths.crash_bundle import bundle_of
 from ...deaths.death import Death, Exit
 from ...deaths.evidence import Remains
+from ...facts.job_verdicts import ErrorRetries
 from ...facts.records import EndKept
 from ...messages.internal.to_desks import IncarnationEnded
 from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
@@ -54,6 +55,7 @@ def _release(
         exit=exit_,
         output=() if remains is None else tuple(text for _, text in remains.output),
         begun=None if remains is None else remains.begun_jobs,
+        error_retries=ErrorRetries(jobs.error_retries, jobs.retry_delay_s, jobs.max_retry_delay_s),
     )
     return (ReleaseJobs(end),)
 

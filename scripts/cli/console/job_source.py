@@ -41,8 +41,8 @@ class JobSource(Protocol):
     def periodic(self) -> Any:
         """The periodic jobs."""
 
-    def order(self, job: int, order: str) -> None:
-        """Retry or drop a job."""
+    def order(self, job: int, order: str) -> Any:
+        """Retry, cancel or drop a job; the details of the answer."""
 
     def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
         """Start no further job of a queue."""
@@ -112,9 +112,9 @@ class SupervisorJobs:
         """The periodic jobs."""
         return self._client.get("/periodic")
 
-    def order(self, job: int, order: str) -> None:
-        """Retry or drop a job."""
-        self._client.post(path_of("jobs", str(job), order))
+    def order(self, job: int, order: str) -> Any:
+        """Retry, cancel or drop a job; the details of the answer."""
+        return self._client.post(path_of("jobs", str(job), order))["detail"]
 
     def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
         """Start no further job of a queue."""
@@ -184,10 +184,17 @@ class DatabaseJobs:
         with as_control_errors():
             return _builtins(periodic_jobs(self._queue))
 
-    def order(self, job: int, order: str) -> None:
-        """Retry or drop a job."""
+    def order(self, job: int, order: str) -> Any:
+        """Retry, cancel or drop a job; the details of the answer."""
         with as_control_errors():
-            self._queue.retry([job]) if order == "retry" else self._queue.drop([job])
+            match order:
+                case "retry":
+                    self._queue.retry([job])
+                case "cancel":
+                    return {"state": self._queue.cancel([job])[0].value}
+                case _:
+                    self._queue.drop([job])
+        return {}
 
     def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
         """Start no further job of a queue."""

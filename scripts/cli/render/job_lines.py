@@ -22,7 +22,7 @@ def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = Non
     """A table of jobs."""
     if not found:
         return ["no jobs"]
-    heading = ("JOB", "STATE", "QUEUE", "AGE", "TRIES", "CRASHES", "WORKER", "PAYLOAD OR ERROR")
+    heading = ("JOB", "STATE", "QUEUE", "AGE", "TRIES", "CRASHES", "WORKER", "PROGRESS, ERROR OR PAYLOAD")
     return table(heading, [_job(each["job"], now_ms) for each in found], width=width)
 
 
@@ -81,17 +81,47 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
         lines.append(f"worker     {printable(job['claimed_by'])}, generation {job['claimed_generation']}")
     if job["state"] == "pending" and job["not_before_wall_ms"] > now_ms:
         lines.append(f"due        in {span(job['not_before_wall_ms'] - now_ms)}")
+    lines += _limits(job, now_ms)
+    if job.get("progress") is not None:
+        at = job["progress"]["at_wall_ms"]
+        lines.append(f"progress   {_progress(job['progress'])}, {age(now_ms - at)}")
     if job["result"] is not None:
         lines.append(f"result     {_value(job, 'result')}")
     if job["error"] is not None:
         # Indented: no line of it looks like one of ours.
         error = [printable(line) for line in job["error"].rstrip().split("\n")]
         lines.append("\n           ".join((f"error      {error[0]}", *error[1:])))
-    return [*lines, *_evidence(found["crashes"])]
+    return [*lines, *_failures(job.get("errors") or ()), *_evidence(found["crashes"])]
+
+
+def _limits(job: Document, now_ms: int) -> Iterator[str]:
+    """What ends it; a supervisor of an older version says nothing of it."""
+    if job.get("timeout_ms") is not None:
+        yield f"timeout    {span(job['timeout_ms'])}"
+    if job["state"] == "pending" and job.get("expires_at_wall_ms") is not None:
+        yield f"expires    in {span(max(0, job['expires_at_wall_ms'] - now_ms))}, unless it has begun"
+    if job["state"] == "running" and job.get("cancel_requested_at_wall_ms") is not None:
+        yield f"cancelled  {age(now_ms - job['cancel_requested_at_wall_ms'])}, it is asked to end"
+
+
+def _progress(progress: Document) -> str:
+    done, total = progress["done"], progress["total"]
+    share = f" ({done / total:.0%})" if done is not None and total else ""
+    numbers = "" if done is None else f"{done:g}" + ("" if total is None else f" of {total:g}") + share
+    return " ".join(part for part in (numbers, printable(progress["note"])) if part)
+
+
+def _failures(errors: Sequence[Document]) -> Iterator[str]:
+    """The errors of earlier executions; the last one is shown whole above."""
+    for error in errors[:-1]:
+        first = printable(error["error"].partition("\n")[0])
+        yield f"  error    {moment(error['at_wall_ms'])}, attempt {error['attempt']}: {cut(first, 100)}"
 
 
 def _job(job: Document, now_ms: int) -> tuple[str, ...]:
     wrong = (job["error"] or "").partition("\n")[0]
+    progress = job.get("progress") if job["state"] == "running" else None
+    shown = _progress(progress) if progress else printable(wrong) if wrong else _value(job, "payload")
     return (
         str(job["id"]),
         job["state"],
@@ -100,7 +130,7 @@ def _job(job: Document, now_ms: int) -> tuple[str, ...]:
         str(job["attempts"]),
         str(job["crash_count"]),
         printable(job["claimed_by"] or "-"),
-        cut(printable(wrong), _LONGEST_CELL) if wrong else cut(_value(job, "payload"), _LONGEST_CELL),
+        cut(shown, _LONGEST_CELL),
     )
 
 

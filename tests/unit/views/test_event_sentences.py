@@ -32,8 +32,10 @@ from rekindle.actors.messages import (
     GroupGivenUp,
     GroupRestarting,
     GroupRestored,
+    JobCancelled,
     JobConvicted,
     JobRequeued,
+    JobTimedOut,
     LogInterrupted,
     LogResumed,
     PauseBegan,
@@ -171,6 +173,12 @@ TEXTS: list[tuple[Event, str]] = [
     (
         JobConvicted(5, "tag", TAG, 3, 3),
         "died on job 5 of queue tag, which is toxic now: 3 workers died on it",
+    ),
+    (JobCancelled(5, "tag", TAG, 3), "left job 5 of queue tag, which was cancelled"),
+    (JobTimedOut(5, "tag", TAG, 3), "left job 5 of queue tag, which timed out"),
+    (
+        JobTimedOut(5, "tag", TAG, 3, retried=True),
+        "left job 5 of queue tag, which timed out, and is pending again",
     ),
     (WorkReleased(TAG, 3, "T-1", True, "unassigned"), "left work item T-1: unassigned"),
     (WorkReleaseFailed(TAG, 3, "T-1", "no tool"), "left work item T-1, which was not released: no tool"),

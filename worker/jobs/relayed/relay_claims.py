@@ -39,8 +39,12 @@ class RelayClaims:
         return bool(self._ask("was_recorded", ending=wire.written_ending(ending)))
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
-        """Store how far the execution came; False: the claim is no longer in force."""
+        """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
         return bool(self._ask("save", claim=wire.written_execution(claim), text=checkpoint))
+
+    def show(self, claim: Claim, progress: str) -> bool:
+        """Store what the execution shows of its progress; False: as above."""
+        return bool(self._ask("show", claim=wire.written_execution(claim), text=progress))
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
         """Claim the job beside one that another queue delivered."""

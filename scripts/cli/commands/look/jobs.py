@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from ..help import Subcommands
 if TYPE_CHECKING:
     from ...console.job_source import JobSource
 
-STATES = ("pending", "running", "done", "error", "toxic")
+STATES = ("pending", "running", "done", "error", "toxic", "cancelled", "expired")
 
 queue_option = click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
@@ -40,6 +40,7 @@ def jobs() -> None:
       $ rekindle jobs stats
       $ rekindle jobs toxic
       $ rekindle jobs retry 42
+      $ rekindle jobs cancel 43
 
     If no supervisor is running, these commands use the database.
     """
@@ -71,7 +72,30 @@ def _source(state: Path, database: str | None) -> JobSource:
     metavar="TIME",
     help="Run it after this time at the earliest: 90s, 30m, 2h, 1d.",
 )
-@click.option("--max-retries", type=click.IntRange(0), help="How often to retry it if it raises.")
+@click.option(
+    "--error-retries",
+    "--max-retries",
+    "error_retries",
+    type=click.IntRange(0),
+    help="How often to retry it if it raises or times out.",
+)
+@click.option(
+    "--retry-delay",
+    "retry_delay_s",
+    callback=duration,
+    metavar="TIME",
+    help="The delay before the first of these retries; it doubles each time.",
+)
+@click.option(
+    "--timeout", "timeout_s", callback=duration, metavar="TIME", help="How long one execution may take."
+)
+@click.option(
+    "--expires-in",
+    "expires_in_s",
+    callback=duration,
+    metavar="TIME",
+    help="If it has not begun after this time, it never runs.",
+)
 @click.option("--crash-retries", type=click.IntRange(0), help="How often to retry it if its worker dies.")
 @click.option("--unique", metavar="KEY", help="Add it only if no job with this key was added lately.")
 @click.option(
@@ -90,7 +114,10 @@ def enqueue(
     file: IO[bytes] | None,
     priority: int,
     delay_s: float | None,
-    max_retries: int | None,
+    error_retries: int | None,
+    retry_delay_s: float | None,
+    timeout_s: float | None,
+    expires_in_s: float | None,
     crash_retries: int | None,
     unique: str | None,
     unique_for_s: float | None,
@@ -116,9 +143,13 @@ def enqueue(
     settings: dict[str, Any] = {
         "priority": priority,
         "delay_s": delay_s or 0.0,
-        "max_retries": max_retries,
+        "error_retries": error_retries,
+        "retry_delay_s": retry_delay_s,
+        "timeout_s": timeout_s,
+        "expires_in_s": expires_in_s,
         "crash_retries": crash_retries,
     }
+    settings = {name: value for name, value in settings.items() if value is not None}
     if unique is not None:
         settings["unique"] = {"key": unique, "for_s": unique_for_s}
     with _source(state, database) as source:
@@ -215,12 +246,35 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
 @database_option
 @json_option
 def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
-    """Retry toxic or failed jobs with their counters cleared.
+    """Retry toxic, failed, cancelled or expired jobs with their counters cleared.
 
     \b
       $ rekindle jobs retry 42
     """
-    _each(ids, state, database, "retry", "Job {} is pending again.", as_json=as_json)
+    _each(ids, state, database, "retry", lambda job, _: f"Job {job} is pending again.", as_json=as_json)
+
+
+@jobs.command()
+@job_ids
+@state_option
+@database_option
+@json_option
+def cancel(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+    """Cancel pending jobs, and end running ones.
+
+    \b
+      $ rekindle jobs cancel 42
+      $ rekindle jobs list --in-state cancelled
+
+    A pending job is cancelled at once. A running job is asked to end; if it does not within the
+    `cancel_grace_s` of its worker, its process is ended. Neither counts as a crash. Its result is dropped.
+    """
+    _each(ids, state, database, "cancel", _cancelled, as_json=as_json)
+
+
+def _cancelled(job: int, detail: Any) -> str:
+    asked = detail.get("state") == "running"
+    return f"Job {job} is running and is asked to end." if asked else f"Job {job} is cancelled."
 
 
 @jobs.command()
@@ -236,7 +290,7 @@ def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool)
 
     A running job is not deleted.
     """
-    _each(ids, state, database, "drop", "Job {} is deleted.", as_json=as_json)
+    _each(ids, state, database, "drop", lambda job, _: f"Job {job} is deleted.", as_json=as_json)
 
 
 @jobs.command()
@@ -270,7 +324,13 @@ def _tell_what_is_left_off(found: Any) -> None:
 
 
 def _each(
-    ids: tuple[int, ...], state: Path, database: str | None, order: str, sentence: str, *, as_json: bool
+    ids: tuple[int, ...],
+    state: Path,
+    database: str | None,
+    order: str,
+    sentence: Callable[[int, Any], str],
+    *,
+    as_json: bool,
 ) -> None:
     """Try each job and report on each; the first error determines the exit code."""
     from ...client import ControlError, NoSupervisorError
@@ -281,7 +341,7 @@ def _each(
     with _source(state, database) as source:
         for job in dict.fromkeys(ids):
             try:
-                source.order(job, order)
+                detail = source.order(job, order)
             except NoSupervisorError:
                 raise
             except ControlError as error:
@@ -289,9 +349,9 @@ def _each(
                 results.append({"id": job, "result": error.error or "failed", "message": str(error)})
                 say(str(error))
                 continue
-            results.append({"id": job, "result": "done"})
+            results.append({"id": job, "result": "done", **detail})
             if not as_json:
-                click.echo(sentence.format(job))
+                click.echo(sentence(job, detail))
     if as_json:
         print_json({"results": results})
     if code:

@@ -1,0 +1,57 @@
+"""Pure: jobs in memory, and what the end of an execution changes of them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rekindle.actors.facts.jobs import LAST_LINES, JobCrash, JobError, JobState, JobView, Verdict
+from rekindle.actors.facts.records import ClaimsReleased
+
+
+def cut(job: JobView, longest: int | None) -> JobView:
+    """The job with at most this many characters of payload and result."""
+    if longest is not None and len(job.payload) > longest:
+        job = replace(job, payload=job.payload[:longest], payload_cut=True)
+    if longest is not None and job.result is not None and len(job.result) > longest:
+        job = replace(job, result=job.result[:longest], result_cut=True)
+    return job
+
+
+def may_expire(job: JobView) -> bool:
+    """Whether the job waits for its first execution, which has to begin by a certain time."""
+    return job.state == JobState.PENDING and job.attempts == 0 and job.expires_at_wall_ms is not None
+
+
+def has_expired(job: JobView, now_wall_ms: int) -> bool:
+    """Whether that time is over."""
+    return may_expire(job) and (job.expires_at_wall_ms or 0) <= now_wall_ms
+
+
+def timed_out(job: JobView, end: ClaimsReleased, verdict: Verdict) -> dict[str, object]:
+    """What changes of a job that took too long."""
+    error = JobError(
+        attempt=job.attempts,
+        at_wall_ms=end.at_wall_ms,
+        component_id=end.component_id,
+        error=verdict.error or "",
+    )
+    return {
+        "error_count": job.error_count + 1,
+        "errors": (*job.errors, error),
+        "not_before_wall_ms": end.at_wall_ms + round(verdict.retry_in_s * 1000),
+    }
+
+
+def crash_of(job: JobView, end: ClaimsReleased) -> JobCrash:
+    """The evidence of one end of a worker against a job."""
+    return JobCrash(
+        job_id=job.id,
+        attempt=job.attempts,
+        at_wall_ms=end.at_wall_ms,
+        component_id=end.component_id,
+        generation=end.generation,
+        cause=end.cause,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        output=end.output[-LAST_LINES:],
+    )
