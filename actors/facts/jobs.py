@@ -58,6 +58,9 @@ RETRIABLE = (JobState.TOXIC, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRE
 
 CANCELLABLE = (JobState.PENDING, JobState.RUNNING)
 
+FINISHED = (JobState.DONE, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRED)
+"""States whose jobs are deleted after a while; a toxic one stays as long as the history."""
+
 
 def refused_cancellation(job_id: int, state: str) -> str | None:
     """Why a job in this state cannot be cancelled; None if it can."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, func, or_, select
 
-from rekindle.actors.facts.jobs import JobState
+from rekindle.actors.facts.jobs import FINISHED, JobState
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from ..schema.tables import JOB, JOB_CRASH
@@ -36,7 +36,7 @@ def _finished(connection: Connection, retention: Retention, now_wall_ms: int, mo
     before_ms = now_wall_ms - round(retention.job_days * DAY_MS)
     oldest = (
         select(JOB.c.id, JOB.c.finished_at_wall_ms)
-        .where(or_(is_in(JobState.DONE), is_in(JobState.ERROR)))
+        .where(or_(*map(is_in, FINISHED)))
         .order_by(JOB.c.id)
         .limit(most)
     )

@@ -34,7 +34,7 @@ from rekindle.worker.jobs.claims import Claimant
 from ..database.wall_clock import wall_ms
 from .memory_claims import MemoryClaims
 from .memory_queues import MemoryQueues
-from .memory_views import crash_of, cut, has_expired, may_expire, timed_out
+from .memory_views import crash_of, cut, has_expired, may_expire, outdated, same_job, timed_out
 
 Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
@@ -59,15 +59,7 @@ class MemoryJobs(MemoryQueues):
         """The latest job that stands in the way of a unique one."""
         if (unique := job.unique) is None:
             return None
-        since = self.wall_ms() - unique.for_s * 1000
-        same = (
-            each.id
-            for each in self._jobs.values()
-            if (each.queue, each.unique_key) == (queue, unique.key)
-            and each.created_at_wall_ms > since
-            and each.state in unique.states
-        )
-        return max(same, default=None)
+        return same_job(self._jobs.values(), queue, unique, self.wall_ms())
 
     def _add(self, queue: str, job: NewJob) -> int:
         now, id_ = self.wall_ms(), next(self._numbers)
@@ -214,19 +206,7 @@ class MemoryJobs(MemoryQueues):
 
     def prune_old(self, retention: Retention, now_wall_ms: int) -> None:
         """Delete the finished jobs that are too old or too many."""
-        newest = max(self._jobs, default=0)
-        before = now_wall_ms - round(retention.job_days * 86_400_000)
-        toxic_before = now_wall_ms - round(retention.history_days * 86_400_000)
-        gone = [
-            job.id
-            for job in self._jobs.values()
-            if (
-                job.state in (JobState.DONE, JobState.ERROR)
-                and (job.id <= newest - retention.job_count or (job.finished_at_wall_ms or 0) < before)
-            )
-            or (job.state == JobState.TOXIC and (job.toxic_since_wall_ms or 0) < toxic_before)
-        ]
-        self.drop(gone)
+        self.drop(outdated(self._jobs.values(), retention, now_wall_ms))
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
         """Delete the jobs that were done before this time; return how many."""

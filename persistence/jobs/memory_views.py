@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
-from rekindle.actors.facts.jobs import LAST_LINES, JobCrash, JobError, JobState, JobView, Verdict
+from rekindle.actors.facts.jobs import (
+    FINISHED,
+    LAST_LINES,
+    JobCrash,
+    JobError,
+    JobState,
+    JobView,
+    Unique,
+    Verdict,
+)
 from rekindle.actors.facts.records import ClaimsReleased
+from rekindle.actors.spec.policies.retention_policy import Retention
 
 
 def cut(job: JobView, longest: int | None) -> JobView:
@@ -55,3 +67,32 @@ def crash_of(job: JobView, end: ClaimsReleased) -> JobCrash:
         signal=end.signal,
         output=end.output[-LAST_LINES:],
     )
+
+
+def same_job(jobs: Iterable[JobView], queue: str, unique: Unique, now_wall_ms: int) -> int | None:
+    """The latest job that stands in the way of a unique one."""
+    same = (
+        each.id
+        for each in jobs
+        if (each.queue, each.unique_key) == (queue, unique.key)
+        and each.created_at_wall_ms > now_wall_ms - unique.for_s * 1000
+        and each.state in unique.states
+    )
+    return max(same, default=None)
+
+
+def outdated(jobs: Iterable[JobView], retention: Retention, now_wall_ms: int) -> list[int]:
+    """The finished jobs that are too old or too many."""
+    jobs = tuple(jobs)
+    newest = max((job.id for job in jobs), default=0)
+    before = now_wall_ms - round(retention.job_days * 86_400_000)
+    toxic_before = now_wall_ms - round(retention.history_days * 86_400_000)
+    return [
+        job.id
+        for job in jobs
+        if (
+            job.state in FINISHED
+            and (job.id <= newest - retention.job_count or (job.finished_at_wall_ms or 0) < before)
+        )
+        or (job.state == JobState.TOXIC and (job.toxic_since_wall_ms or 0) < toxic_before)
+    ]
