@@ -127,7 +127,14 @@ class SystemView:
             stop = stop_of(component_id, self._history.audited(), time.time_ns() // 1_000_000)
         groups = tuple(each for each in report.groups if component_id in each.workers)
         text = explain(
-            worker, deaths, bundle=bundle, stop=stop, everything_paused=report.paused, groups=groups
+            worker,
+            deaths,
+            bundle=bundle,
+            stop=stop,
+            everything_paused=report.paused,
+            groups=groups,
+            rollouts=report.rollouts,
+            sockets=self._sockets_of(component_id),
         )
         found = diagnosis(
             worker,
@@ -138,6 +145,14 @@ class SystemView:
             groups=groups,
         )
         return _without_secrets(found, cleaner(self.secrets(component_id)))
+
+    def _sockets_of(self, component_id: str) -> dict[str, str]:
+        parts = self._requests.parts
+        where = {} if parts is None else parts.processes.sockets.addresses()
+        named = [
+            each.name for spec in self._workers.specs if spec.id == component_id for each in spec.sockets
+        ]
+        return {name: where[name] for name in named if name in where}
 
     def alerts(self) -> tuple[Alert, ...]:
         """The open alerts and the latest closed ones, the most severe first."""

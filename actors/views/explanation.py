@@ -5,7 +5,7 @@ Why it does not run, its restart counters, when it restarts, and what an operato
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ..deaths.left_processes import daemon_hint, listed
 from ..facts.audit_entry import AuditEntry, AuditResult
 from ..facts.health_status import ShownStatus, Status
 from ..facts.records import DeathRecord
-from ..messages import GroupStatus, WorkerStatus
+from ..messages import GroupStatus, RolloutStatus, WorkerStatus
 from ..supervision.worker import Rest
 from .sentences.group_sentences import group_words
 from .sentences.run_sentences import schedule_sentences
@@ -61,6 +61,8 @@ def explain(
     stop: Stopped | None = None,
     everything_paused: bool = False,
     groups: Sequence[GroupStatus] = (),
+    rollouts: Sequence[RolloutStatus] = (),
+    sockets: Mapping[str, str] | None = None,
 ) -> str:
     """Explain one worker, one sentence per line.
 
@@ -71,11 +73,26 @@ def explain(
         stop: the command that stopped it, if known.
         everything_paused: the whole system is paused, not only this worker.
         groups: the groups that it stands and falls with, the enclosing ones first.
+        rollouts: all rollouts, also those that have ended.
+        sockets: where its sockets listen, by name.
     """
     # What workers wrote is in them: a line end must not look like the beginning of another sentence.
-    sentences = [*_sentences(worker, deaths, bundle, stop), *map(group_words, reversed(groups))]
+    served = [f"It serves the socket {name} on {where}." for name, where in (sockets or {}).items()]
+    others = (*served, *_rollouts(worker.component_id, rollouts), *map(group_words, reversed(groups)))
+    sentences = [*_sentences(worker, deaths, bundle, stop), *others]
     advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker, groups)
     return "\n".join(map(printable, (*sentences, *filter(None, (advice,)))))
+
+
+def _rollouts(component_id: str, rollouts: Sequence[RolloutStatus]) -> Iterator[str]:
+    for each in rollouts:
+        if each.stage != "over" and component_id in each.spares:
+            yield f"It exists for the time of the rollout of {each.group}."
+        elif each.stage != "over" and component_id in each.workers:
+            of = f"{len(each.replaced)} of {len(each.workers)} replaced"
+            yield f"A rollout of {each.group} is under way: {of}."
+        elif each.problem and component_id in each.workers:
+            yield f"The latest rollout of {each.group} was ended: {each.problem}."
 
 
 def _sentences(

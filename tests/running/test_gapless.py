@@ -1,6 +1,6 @@
 """A web server under load while it is released, recycled and killed: which requests fail.
 
-`./scripts/chaos/gapless 20` does each of these twenty times; here it is done a few times.
+`./scripts/chaos/gapless 20` does each of these twenty times; here it is done once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import Run, Running
 
-ROUNDS = int(os.environ.get("GAPLESS_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("GAPLESS_ROUNDS", "1"))
 CLIENTS = 4
 ROOT = Path(__file__).parents[2]
 GUNICORN = [sys.executable, "-m", "gunicorn", "tests.processes.web_application:wsgi", "--no-control-socket"]

@@ -99,3 +99,22 @@ def test_status_shows_a_rollout_under_way(run: Run, tmp_path: Path) -> None:
     go.touch()
     assert eventually(lambda: has_ended(running)), running.text()
     assert "Rollout" not in client("status").out
+
+
+def test_a_version_that_is_bad_costs_no_old_process_and_the_command_says_so(run: Run, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    running = run(FILE.format(script=f"[ -e {bad} ] && exit 3; {GOOD}", count=2))
+    for number in range(2):
+        running.wait_for(f"worker:web:{number}", status="healthy")
+    before = {id_: worker["pid"] for id_, worker in running.workers().items()}
+    bad.touch()
+    answer = client_of(running)("restart", "--rolling", "web")
+    assert answer.code == 1
+    assert "the new process of worker:web:2 ended before it was ready" in answer.err
+    assert "the workers that were not restarted run their old processes" in answer.err
+    assert {id_: worker["pid"] for id_, worker in running.workers().items()} == before
+
+
+def test_a_surge_goes_with_a_rolling_restart_only(run: Run) -> None:
+    answer = client_of(started(run, 1))("restart", "web", "--surge", "1")
+    assert (answer.code, "--surge goes with --rolling" in answer.err) == (2, True)

@@ -13,7 +13,7 @@ from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.health_status import ShownStatus, Status
 from rekindle.actors.facts.records import DeathRecord
-from rekindle.actors.messages import Budget, WorkerStatus
+from rekindle.actors.messages import Budget, RolloutStatus, WorkerStatus
 from rekindle.actors.views.explanation import explain, stop_of
 
 UP = WorkerStatus(
@@ -197,3 +197,19 @@ def test_what_a_program_left_tells_whether_it_daemonises(
     bundle = msgspec.structs.replace(found(ended), left=left)
     text = explain(down, [ended], bundle=bundle)
     assert hint in text if hint else "daemonise" not in text
+
+
+ROLLOUT = RolloutStatus("web", "replace", (UP.component_id, "b"), ("b",), ("c",), "operator_restart")
+
+
+def test_the_sockets_that_it_serves_are_named() -> None:
+    assert "It serves the socket web on 127.0.0.1:8000." in explain(UP, sockets={"web": "127.0.0.1:8000"})
+
+
+def test_a_rollout_is_named_while_it_lasts_and_afterwards_if_it_failed() -> None:
+    assert "A rollout of web is under way: 1 of 2 replaced." in explain(UP, rollouts=[ROLLOUT])
+    spare = replace(UP, component_id="c")
+    assert "It exists for the time of the rollout of web." in explain(spare, rollouts=[ROLLOUT])
+    failed = replace(ROLLOUT, stage="over", problem="b died")
+    assert "The latest rollout of web was ended: b died." in explain(UP, rollouts=[failed])
+    assert "rollout" not in explain(UP, rollouts=[replace(ROLLOUT, stage="over")])
