@@ -42,6 +42,7 @@ def test_status_as_json_is_what_the_server_gives(every_state: Client) -> None:
         "groups",
         "paused",
         "paused_queues",
+        "rollouts",
         "unsaved",
         "workers",
     ]
