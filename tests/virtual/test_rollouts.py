@@ -248,6 +248,15 @@ def test_a_worker_with_the_id_of_an_additional_one_cannot_be_declared_meanwhile(
     assert "worker:web:1 exists for the time of a rollout" in reply.reason
 
 
+def test_many_bad_versions_are_not_held_against_a_good_one() -> None:
+    lives = iter([dies_after(0.5)] * 30)
+    system = started(*members(1), scripts={"worker:web:1": lambda _: next(lives, SLOW)})
+    for _ in range(31):
+        system.tell(RollOut("web", None, 1))
+        system.run(20)
+    assert [bool(problem) for problem in ended(system)] == [True] * 30 + [False]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_dies_meanwhile_a_rollout_ends_and_leaves_the_workers_that_were_there(seed: int) -> None:
     chance = random.Random(seed)

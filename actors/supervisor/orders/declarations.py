@@ -17,6 +17,7 @@ from ...facts.records import Remembered
 from ...messages import Done, Refused, WorkersChanged
 from ...messages.internal.to_persistence import Persist
 from ...ports import Receiver
+from ...rules.restarts import RestartState
 from ...runtime.resilient_actor import tell
 from ...spec.policies.stop_policy import Urgency
 from ...spec.spec_changes import Changes, compare
@@ -25,7 +26,7 @@ from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
 from ...supervision.pauses import postponed
-from ...supervision.worker import Failed, StopReason, Up
+from ...supervision.worker import Failed, StopReason, Up, Worker
 from ..breakers import Breakers
 from ..groups import Groups
 from ..schedules import Schedules
@@ -110,8 +111,15 @@ class Declarations:
             self._workers.step(spec.id, lambda w: failures.start(w, self._breakers.world(w)))
 
     def add_spare(self, spec: WorkerSpec) -> None:
-        """Supervise an additional worker for the time of a rollout."""
-        self._add_and_start(spec)
+        """Supervise an additional worker for the time of a rollout.
+
+        What was counted against an earlier one of the same id is not held against it.
+        """
+        self._adopt(spec)
+        if (known := self._workers.get(spec.id)) is not None and _has_a_past(known):
+            self._workers.step(spec.id, lambda w: supervision.reset(w, self._breakers.world(w)))
+        if self._orders.started:
+            self._workers.step(spec.id, lambda w: failures.start(w, self._breakers.world(w)))
         self._workers.declare()
 
     def dismiss(self, ids: tuple[str, ...]) -> None:
@@ -211,6 +219,10 @@ class Declarations:
     def _is_failed(self, component_id: str) -> bool:
         worker = self._workers.get(component_id)
         return worker is not None and isinstance(worker.phase, Failed)
+
+
+def _has_a_past(worker: Worker) -> bool:
+    return isinstance(worker.phase, Failed) or worker.restarts != RestartState()
 
 
 def _refused(reason: str | None) -> Refused | None:
