@@ -195,6 +195,21 @@ def test_an_open_breaker_is_shown_with_its_reason_and_the_next_try(looker: Windo
         assert said in line.inner_text()
 
 
+def test_a_rollout_under_way_is_a_line_with_its_progress_and_latest_step(looker: Window) -> None:
+    web = {"group": "web", "stage": "replace", "workers": ["a", "b"], "replaced": ["a"], "spares": ["c"]}
+    rollouts = [{**web, "problem": "", "steps": ["b gets its new process"]}, {**web, "stage": "over"}]
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), "rollouts": rollouts})
+
+    looker.page.route("**/api/v1/workers", answer)
+    looker.page.reload()
+    line = looker.page.locator(".rollouts li")
+    line.wait_for(timeout=PATIENCE_MS)
+    assert line.inner_text().split("\n") == ["Rollout of web: 1 of 2 replaced", "b gets its new process"]
+
+
 def test_what_happens_while_the_past_is_read_is_not_lost(dashboard: Dashboard, looker: Window) -> None:
     """The log that was read before came after it, and took its place."""
     held: list[tuple[Route, APIResponse]] = []
