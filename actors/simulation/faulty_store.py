@@ -8,6 +8,7 @@ from typing import Any, cast
 from ..errors import StoreUnavailableError
 from ..facts.jobs import JobSettled
 from ..facts.records import (
+    AlertKept,
     DeathRecord,
     EventRecord,
     MetaSet,
@@ -28,7 +29,7 @@ _WORDS = {
 }
 
 
-_NOTED = frozenset({DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCleared})
+_NOTED = frozenset({AlertKept, DeathRecord, MetaSet, RestartReset, RestartsCounted, StreakCleared})
 
 
 class FaultyStore:
@@ -118,6 +119,17 @@ def stored(at: float, record: Record) -> Stored | None:
             return Stored(at, "reset", worker, wall_ms=wall_ms)
         case RestartsCounted(component_id=worker, at_wall_ms=wall_ms, restarts=restarts, streak=streak):
             return Stored(at, "restarts", worker, wall_ms=wall_ms, restarts=restarts, streak=streak)
+        case AlertKept(alert=alert):
+            return Stored(
+                at,
+                "alert",
+                alert.component_id,
+                alert.id,
+                alert.kind.value,
+                value=alert.breaker or alert.queue,
+                restarts=alert.occurrences if alert.is_active else 0,
+                streak=int(alert.severity),
+            )
         case MetaSet(key=key, value=value):
             return Stored(at, "meta", key, value=value)
         case _:

@@ -33,7 +33,15 @@ def announced(at: float, event: object) -> Announced:
     if isinstance(event, AlertChanged):
         alert = event.alert
         return Announced(
-            at, name, alert.component_id, alert.id, old=str(alert.kind), new=str(event.happening)
+            at,
+            name,
+            alert.component_id,
+            alert.id,
+            old=str(alert.kind),
+            new=str(event.happening),
+            about=alert.breaker or alert.queue,
+            severity=int(alert.severity),
+            occurrences=alert.occurrences,
         )
     if isinstance(event, WorkerStopping):
         return Announced(at, name, worker, event.generation, new=event.reason, about=event.because)
@@ -59,13 +67,14 @@ def event_entry(at: float, event: Event, *, on_our_clock: bool = False) -> Event
         assert isinstance(event, StatusChanged)
         since = event.at if on_our_clock and event.at < at else None
         return EventPublished(
-            at, name, event.component_id, event.generation, event.old, event.new, number, since
+            at, name, event.component_id, event.generation, event.old, event.new, number, since=since
         )
     if kind is WorkerDied:
         assert isinstance(event, WorkerDied)
         return EventPublished(at, name, event.component_id, event.death.generation, number=number)
     worker = getattr(event, "component_id", None)
-    return EventPublished(at, name, worker, getattr(event, "generation", 0), number=number)
+    about = getattr(event, "breaker", None)
+    return EventPublished(at, name, worker, getattr(event, "generation", 0), number=number, about=about)
 
 
 def decided(

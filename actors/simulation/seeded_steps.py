@@ -22,6 +22,7 @@ _AWAY = (
     moves.DatabaseState.SLOW,
 )
 _ACTORS = tuple(moves.ActorName)
+_URGENCIES = tuple(moves.StopUrgency)
 _PHASES = tuple(Phase)
 _FATES = (moves.JobFate.FINISHES, *moves.JobFate)
 
@@ -70,6 +71,10 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
             during, of = (Phase.BACKOFF, worker) if chance.random() < 0.5 else (None, None)
             yield Planned(moves.Stop(anyone), at, None, during, of)
             yield Planned(moves.Start(anyone), at + some)
+        case "hasten":
+            yield Planned(moves.Stop(anyone), at, None, *chance.choice(((None, None), (Phase.SPAWN, worker))))
+            yield from _firmer_stops(chance.choice((anyone, anyone, EVERY_WORKER)), at, chance)
+            yield Planned(moves.Start(anyone), at + some)
         case "pause":
             if chance.random() < 0.3:  # it ends by itself
                 yield Planned(moves.Pause(anyone, max(0.001, some)), at)
@@ -93,6 +98,13 @@ def _of_queue(word: str, queues: tuple[str, ...], chance: random.Random) -> Move
             return moves.ResumeQueue(chance.choice(queues))
         case _:
             return _jobs(queues, chance)
+
+
+def _firmer_stops(worker: str, at: float, chance: random.Random) -> Iterator[Planned]:
+    """The second and the third order of an operator who loses patience, or finds it again."""
+    for _ in range(chance.choice((1, 1, 2))):
+        at = round(at + chance.expovariate(1 / 3), 3)
+        yield Planned(moves.Stop(worker, chance.choice(_URGENCIES)), at)
 
 
 def _jobs(queues: tuple[str, ...], chance: random.Random) -> moves.Enqueue:

@@ -13,6 +13,7 @@ from ..messages import ReportStatus, Shutdown, StatusChanged, StatusReport, Stop
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
 from ..spec.policies.alert_policy import AlertPolicy
+from ..spec.policies.stop_policy import Urgency
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore
@@ -164,7 +165,7 @@ class SupervisorLife:
         ids = order.ids if isinstance(order, StopWorkers) else None
         word = "stop" if isinstance(order, StopWorkers) else "shutdown"
         for worker in ids or (None,):
-            self.run.note(Ordered(self.run.clock.now, word, worker))
+            self.run.note(Ordered(self.run.clock.now, word, worker, urgency=int(order.urgency)))
         return False
 
     def _reached(self, phase: Phase, worker: str) -> None:
@@ -244,6 +245,10 @@ class SupervisorLife:
             self.has_stopped = True
 
         self.actors.supervisor.tell(Shutdown(_Inbox(stopped)))
+
+    def escalate_stop(self, urgency: Urgency) -> None:
+        """Make its shutdown firmer, as a second Ctrl-C does."""
+        self.actors.supervisor.tell(Shutdown(None, urgency))
 
     def flush(self) -> None:
         """Persist everything; `has_flushed` is set when that is done."""

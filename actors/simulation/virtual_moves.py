@@ -9,6 +9,7 @@ from .. import messages
 from ..messages import Done
 from ..messages.internal.to_monitor import FrameReceived
 from ..messages.internal.to_supervisor import BackoffElapsed
+from ..spec.policies.stop_policy import Urgency
 from .scenarios import moves
 from .scenarios.history import Heard, HostResumed, Ordered
 from .scenarios.moves import EVERY_WORKER, DatabaseState, Move, Touch
@@ -110,8 +111,8 @@ class VirtualMoves:
                 )
             case moves.Resume():
                 command = messages.ResumeWorkers(ids, _Reply(self._run, "resume", worker))
-            case moves.Stop():
-                command = messages.StopWorkers(ids)
+            case moves.Stop(urgency=urgency):
+                command = messages.StopWorkers(ids, urgency=Urgency(urgency.level))
             case moves.Start():
                 command = messages.StartWorkers(ids, _Reply(self._run, "start", worker))
             case moves.Restart(worker=id_):

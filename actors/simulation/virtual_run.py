@@ -10,7 +10,8 @@ from math import inf
 
 from ..errors import Problem
 from ..ports import Store
-from .scenarios.behaviours import life_of
+from ..spec.policies.stop_policy import Urgency
+from .scenarios.behaviours import Behaviour, life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, unreached
@@ -276,12 +277,19 @@ class VirtualRun:
         for entry in self._life.report():
             self.note(entry)
 
+    def _lose_patience(self, life: SupervisorLife) -> None:
+        """Every other seed makes its last stop firmer, as a second and a third Ctrl-C do."""
+        if self.seed % 2:
+            self.at(self.clock.now + 0.7, lambda: life.escalate_stop(Urgency.FIRM))
+            self.at(self.clock.now + 1.1, lambda: life.escalate_stop(Urgency.KILL))
+
     def _shut_down(self) -> None:
         assert self._life is not None
         life = self._life
         longest = max(role.spec.stop.total_s for role in self.scenario.roles) * (1 + _depth(self.scenario))
         last = self.clock.now + longest + 5.0
         life.shut_down()
+        self._lose_patience(life)
         while not life.has_stopped and self.clock.now < last:
             self.advance_to(min(last, self.clock.now + 1.0))
         life.flush()
@@ -290,10 +298,15 @@ class VirtualRun:
             self.advance_to(min(last, self.clock.now + 1.0))
         self.count()
         expected = tuple(
-            id_ for id_, role in self.roles.items() if any(each.ignores_kill for each in role.lives)
+            id_ for id_, role in self.roles.items() if any(_survives_kill(each) for each in role.lives)
         )
         self.note(Concluded(self.clock.now, life.left(), expected))
         life.close()
+
+
+def _survives_kill(does: Behaviour) -> bool:
+    """Whether it can outlive the stop of its supervisor."""
+    return does.ignores_kill or does.kill_takes is not None
 
 
 def bound_s(scenario: Scenario) -> float:
@@ -304,9 +317,9 @@ def bound_s(scenario: Scenario) -> float:
         silence = (health.staleness_s or 0.0) * (health.max_misses + 1) + (health.recovery_max_s or 0.0)
         breaker = role.spec.breaker
         held = 0.0 if breaker is None else breaker.canary_max_delay_s + breaker.hold_s
-        longest = max(
-            longest, restart.max_delay_s + health.startup_timeout_s + silence + role.spec.stop.total_s + held
-        )
+        slow = max((each.spawn_takes + (each.kill_takes or 0.0) for each in role.lives), default=0.0)
+        stop = role.spec.stop.total_s + slow
+        longest = max(longest, restart.max_delay_s + health.startup_timeout_s + silence + stop + held)
     return (longest + STORE_S) * (1 + _depth(scenario))
 
 

@@ -17,6 +17,7 @@ from .reference.expected_schedules import Schedules
 from .reference.health.expected_health import Health
 from .reference.health.expected_readiness import Readiness
 from .reference.health.liveness import Liveness
+from .reference.idling import Idling
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
 from .reference.starts import Pacing, Starts
@@ -33,6 +34,7 @@ PROMISES: tuple[type[Promise], ...] = (
     Durability,
     Groups,
     Health,
+    Idling,
     Jobs,
     Liveness,
     Order,

@@ -10,6 +10,7 @@ from ..scenarios.history import (
     Decided,
     Ended,
     Ordered,
+    SpawnBegun,
     Spawned,
     SpawnRefused,
     SupervisorStarted,
@@ -38,6 +39,7 @@ class Starts(Promise):
             Decided: self._decided,
             Ended: self._ended,
             Ordered: self._ordered,
+            SpawnBegun: self._spawned,
             Spawned: self._spawned,
             SpawnRefused: self._spawned,
             Announced: self._announced,
@@ -50,7 +52,7 @@ class Starts(Promise):
     def _begin(self, id_: str) -> str | None:
         """A supervisor starts its workers at once, or when a delay that it remembers is over."""
         worker = self.facts.workers[id_]
-        if worker.spawned or worker.refused or self._is_held(id_):
+        if worker.spawned or worker.refused or worker.begun or self._is_held(id_):
             return None
         due = worker.not_before
         if due is not None:
@@ -108,7 +110,9 @@ class Starts(Promise):
             for worker in self.facts.each(entry.worker):
                 self.done(worker.spec.id)
 
-    def _spawned(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
+    def _spawned(self, entry: SpawnBegun | Spawned | SpawnRefused) -> Iterator[str]:
+        if self.facts.workers[entry.worker].begun == entry.generation:
+            return  # it was checked when its start began
         self.done(entry.worker)
         last = self._generations.get(entry.worker, 0)
         if entry.generation <= last:

@@ -22,6 +22,8 @@ from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
 from .promise import EXACT_S, Deadlines, Promise
 
+GRACEFUL, FIRM, KILL = range(3)
+"""How firmly a stop ends a process."""
 STACKS_S = 0.5
 """How long a hung worker has to write its stacks before it is ended."""
 
@@ -54,29 +56,57 @@ class Stops(Promise):
             Decided: self._decided,
             Ordered: self._ordered,
             Ended: self._ended,
+            Announced: self._announced,
         }
 
     def _spawned(self, entry: Spawned) -> None:
         self._ends.pop(entry.worker, None)
+        worker = self.facts.workers[entry.worker]
+        is_meant = worker.begun == entry.generation and worker.is_to_end
+        if (is_meant or worker.stopped_at is not None) and self._ends_alone(entry.worker):
+            # It was stopped while it was being started.
+            self._must_begin(worker, entry.generation, entry.at)
+            self._must_be_as_firm(entry.worker, entry.generation, worker.urgency, entry.at)
 
     def _ended(self, entry: Ended) -> None:
         self._ends.pop(entry.worker, None)
         self.done(entry.worker)
+        self.done((entry.worker, "hastened"))
 
     def _ordered(self, entry: Ordered) -> None:
         if entry.order in ("stop", "shutdown", "restart"):
-            needed = {id_ for each in self.facts.workers.values() for id_ in each.spec.after}
             for worker in self.facts.each(entry.worker):
-                if worker.living is not None and worker.spec.id not in needed | self.facts.scheduled:
-                    self._must_begin(worker, entry.at)
+                if worker.living is not None and self._ends_alone(worker.spec.id):
+                    self._must_begin(worker, worker.living, entry.at)
+                    if entry.urgency > worker.urgency:
+                        self._must_be_as_firm(worker.spec.id, worker.living, entry.urgency, entry.at)
+
+    def _ends_alone(self, id_: str) -> bool:
+        """Whether its end waits for no other worker."""
+        needed = {each for worker in self.facts.workers.values() for each in worker.spec.after}
+        return id_ not in needed | self.facts.scheduled
+
+    def _must_be_as_firm(self, id_: str, living: int, urgency: int, at: float) -> None:
+        """An order that is firmer than the stop in progress takes the next step at once."""
+        if urgency == GRACEFUL:
+            return
+
+        def why() -> str | None:
+            end = self._ends.get(id_)
+            if self.facts.workers[id_].living != living or end is None:
+                return None
+            is_firm = end.kills or (urgency == FIRM and end.polite_at is not None)
+            return None if is_firm else f"{id_} #{living} is not ended more firmly, as ordered"
+
+        self.by((id_, "hastened"), at, why)
 
     def _decided(self, entry: Decided) -> None:
         worker = self.facts.workers[entry.worker]
         if worker.living == entry.generation:
-            self._must_begin(worker, entry.at + STACKS_S)
+            self._must_begin(worker, entry.generation, entry.at + STACKS_S)
 
-    def _must_begin(self, worker: WorkerFacts, due: float) -> None:
-        id_, living = worker.spec.id, worker.living
+    def _must_begin(self, worker: WorkerFacts, living: int, due: float) -> None:
+        id_ = worker.spec.id
         if id_ in self._ends:
             return  # it is being ended already
 
@@ -90,7 +120,7 @@ class Stops(Promise):
         worker = self.facts.workers[entry.worker]
         stop, name = worker.spec.stop, f"{entry.worker} #{entry.generation}"
         end = self._ends.setdefault(entry.worker, _End(entry.generation))
-        hung = entry.generation in worker.decided
+        firm = entry.generation in worker.decided or worker.urgency >= FIRM
         if not self.facts.an_actor_raised:
             yield from self._early(worker, entry, end, name)
         if entry.signal is None:
@@ -98,17 +128,27 @@ class Stops(Promise):
             wait_s = stop.ask_s
         elif entry.signal == signals.SIGKILL:
             end.kills += 1
-            wait_s = stop.kill_s
+            wait_s = stop.kill_s if end.kills < 2 else stop.last_s
         else:
             end.polite_at = entry.at
-            wait_s = stop.term_s if hung or end.asked_at is not None else stop.ask_s
+            wait_s = stop.term_s if firm or end.asked_at is not None else stop.ask_s
         self.done(entry.worker)
-        if end.kills < 2:
-            self.by(entry.worker, entry.at + wait_s, lambda: self._stuck(entry.worker, end))
+        self.by(entry.worker, entry.at + wait_s, lambda: self._stuck(entry.worker, end))
+
+    def _announced(self, entry: Announced) -> Iterator[str]:
+        """That a process survives SIGKILL is told after both of them had their time, and not before."""
+        if entry.event != "worker_unkillable" or entry.worker is None:
+            return
+        self.done(entry.worker)
+        end = self._ends.get(entry.worker)
+        if (end is None or end.kills < 2) and not self.facts.an_actor_raised:
+            yield f"{entry.worker} #{entry.generation} is called unkillable, but was not killed twice"
 
     def _stuck(self, id_: str, end: _End) -> str | None:
         if self._ends.get(id_) is not end or self.facts.workers[id_].living != end.generation:
             return None
+        if end.kills >= 2:
+            return f"{id_} #{end.generation} survives SIGKILL, which is not announced"
         return f"{id_} #{end.generation} is not ended: the next step of its stop is missing"
 
     def _early(self, worker: WorkerFacts, entry: Asked, end: _End, name: str) -> Iterator[str]:
@@ -121,20 +161,26 @@ class Stops(Promise):
         if not ordered and not hung and worker.spec.limits is None:
             yield f"{name} is told to end without a reason"
         if entry.signal is None:
+            if end.asked_at is not None or end.polite_at is not None:
+                yield f"{name} is asked to stop once more, which prolongs its stop"
             return
         word = signal_name(entry.signal)
         if entry.signal == stop.signal_number:
-            if hung or not worker.spec.run.reports_health or end.polite_at is not None:
+            polite = hung or worker.urgency >= FIRM or not worker.spec.run.reports_health
+            if polite or end.polite_at is not None:
                 return
             if end.asked_at is None:
                 yield f"{name} is sent {word} without being asked to stop first"
             elif entry.at - end.asked_at < stop.ask_s - EXACT_S:
                 waited = entry.at - end.asked_at
                 yield f"{name} is sent {word} {waited:g} s after the request, not {stop.ask_s:g} s"
+        elif worker.urgency == KILL:
+            return
         elif end.polite_at is None and worker.spec.limits is None:
             yield f"{name} is sent {word} without {signal_name(stop.signal_number)} before it"
         elif end.polite_at is not None and not end.kills:
-            wait_s = stop.term_s if hung or end.asked_at is not None else stop.ask_s
+            firm = hung or worker.urgency >= FIRM
+            wait_s = stop.term_s if firm or end.asked_at is not None else stop.ask_s
             if entry.at - end.polite_at < wait_s - EXACT_S:
                 yield f"{name} is sent {word} after {entry.at - end.polite_at:g} s, not {wait_s:g}"
 
@@ -183,6 +229,8 @@ class Order(Promise):
             return
         if worker.stopped_at is None and not self.facts.is_paused(entry.worker, entry.at):
             return  # an operator restarts it by name
+        if worker.urgency == KILL:
+            return  # a kill does not wait for others
         for id_, other in self.facts.workers.items():
             if entry.worker in other.spec.after and self._is_to_end(id_, other, entry.at):
                 yield f"{entry.worker} is stopped while {id_}, which needs it, still runs"

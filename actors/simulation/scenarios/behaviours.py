@@ -38,6 +38,10 @@ class Behaviour:
     ignores_request: bool = False
     ignores_kill: bool = False
     """Like a process that waits for a dead disk. Only in virtual time: a real process cannot be made to."""
+    spawn_takes: float = 0.0
+    """How long its process takes to start. Only in virtual time: a real one takes what it takes."""
+    kill_takes: float | None = None
+    """SIGKILL ends it this much later, like a process that waits for a slow disk. Only in virtual time."""
     stops_after: float = 0.0
     """How long it takes to end after a request."""
     drains_in_s: float = 0.0

@@ -12,6 +12,7 @@ from .history import (
     Moved,
     Ordered,
     Overlapped,
+    SpawnBegun,
     Spawned,
     SpawnRefused,
     SupervisorEnded,
@@ -21,7 +22,7 @@ from .history_lines import line
 
 MOST_LINES = 10
 
-_ALWAYS = (Moved, Ordered, Overlapped, SpawnRefused, SupervisorEnded)
+_ALWAYS = (Moved, Ordered, Overlapped, SpawnBegun, SpawnRefused, SupervisorEnded)
 
 
 def account(entries: Sequence[AnyEntry], worker: str | None) -> list[str]:

@@ -48,6 +48,8 @@ class Ordered(HistoryEntry, frozen=True, gc=False):
     order: str
     worker: str | None = None
     for_s: float | None = None
+    urgency: int = 0
+    """How firmly a stop ends processes: 0 asks first, 1 sends the stop signal, 2 kills."""
 
 
 class Moved(HistoryEntry, frozen=True, gc=False):
@@ -57,6 +59,13 @@ class Moved(HistoryEntry, frozen=True, gc=False):
     what: str
     word: str
     worker: str | None = None
+
+
+class SpawnBegun(HistoryEntry, frozen=True, gc=False):
+    """A process that takes time to start is being started; only in virtual time."""
+
+    worker: str
+    generation: int
 
 
 class Spawned(HistoryEntry, frozen=True, gc=False):
@@ -82,6 +91,14 @@ class Asked(HistoryEntry, frozen=True, gc=False):
     generation: int
     signal: int | None = None
     """None: over its channel."""
+
+
+class Idled(HistoryEntry, frozen=True, gc=False):
+    """The supervisor told a process to idle, or to continue; only in virtual time."""
+
+    worker: str
+    generation: int
+    idle: bool
 
 
 class Heard(HistoryEntry, frozen=True, gc=False):
@@ -195,7 +212,11 @@ class Announced(HistoryEntry, frozen=True, gc=False):
     old: str | None = None
     new: str | None = None
     about: str | None = None
-    """The breaker or the job that it is about."""
+    """The breaker, the queue or the job that it is about."""
+    severity: int = 0
+    """Of an alert."""
+    occurrences: int = 0
+    """Of an alert."""
 
 
 class EventPublished(HistoryEntry, frozen=True, gc=False):
@@ -207,6 +228,8 @@ class EventPublished(HistoryEntry, frozen=True, gc=False):
     old: str | None = None
     new: str | None = None
     number: int | None = None
+    about: str | None = None
+    """The breaker that it is about."""
     since: float | None = None
     """When it happened, if known and earlier: an event is published after its record is persisted."""
 
@@ -272,10 +295,12 @@ AnyEntry = (
     | SupervisorEnded
     | Ordered
     | Moved
+    | SpawnBegun
     | Spawned
     | SpawnRefused
     | Overlapped
     | Asked
+    | Idled
     | Heard
     | ConditionMet
     | ProbeAnswered

@@ -19,11 +19,13 @@ from .history import (
     EventsStored,
     Heard,
     HostResumed,
+    Idled,
     Moved,
     Ordered,
     Overlapped,
     ProbeAnswered,
     Reported,
+    SpawnBegun,
     Spawned,
     SpawnRefused,
     Stored,
@@ -62,8 +64,8 @@ def line(entry: AnyEntry) -> str:
 
 
 _TELLING = (
-    SupervisorStarted, SupervisorEnded, Ordered, Moved, Spawned, SpawnRefused, Overlapped, Ended, Decided,
-    Concluded,
+    SupervisorStarted, SupervisorEnded, Ordered, Moved, SpawnBegun, Spawned, SpawnRefused, Overlapped, Ended,
+    Decided, Concluded,
 )  # fmt: skip
 
 
@@ -73,10 +75,13 @@ def _what(entry: AnyEntry) -> str:
             return f"supervisor {life} starts"
         case SupervisorEnded(life=life, killed=killed):
             return f"supervisor {life} {'is killed' if killed else 'has stopped'}"
-        case Ordered(order=order, for_s=for_s):
-            return f"operator: {order}" + ("" if for_s is None else f" for {for_s:g} s")
+        case Ordered(order=order, for_s=for_s, urgency=urgency):
+            how = ("", ", firmly", ", by SIGKILL")[urgency]
+            return f"operator: {order}{how}" + ("" if for_s is None else f" for {for_s:g} s")
         case Moved(number=number, what=what):
             return f"move {number}: {what}"
+        case SpawnBegun(generation=generation):
+            return f"#{generation} is being started"
         case Spawned(generation=generation, pid=pid):
             return f"#{generation} starts, pid {pid}"
         case SpawnRefused(generation=generation, error=error):
@@ -136,6 +141,7 @@ def _detail(
     | Stored
     | Announced
     | Asked
+    | Idled
     | Heard
     | ConditionMet
     | ProbeAnswered
@@ -147,6 +153,8 @@ def _detail(
     match entry:
         case Asked(generation=generation, signal=signal):
             return f"#{generation} is {'asked to stop' if signal is None else f'sent {signal_name(signal)}'}"
+        case Idled(generation=generation, idle=idle):
+            return f"#{generation} is told to {'idle' if idle else 'continue'}"
         case Heard(generation=generation, status=status):
             return f"#{generation} says {status}"
         case ConditionMet(generation=generation, condition=condition):

@@ -21,6 +21,7 @@ from .history import (
     EventPublished,
     Overlapped,
     Reported,
+    SpawnBegun,
     Spawned,
     SpawnRefused,
     Stored,
@@ -76,9 +77,15 @@ def lives_never_overlap(facts: Facts, entry: Spawned | Overlapped, slack: Slack)
         yield f"{entry.worker} #{entry.generation} starts while #{living} lives"
 
 
-def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
+Start = SpawnBegun | Spawned | SpawnRefused
+"""A process that takes time to start is checked when its start begins."""
+
+
+def no_start_while_held(facts: Facts, entry: Start, slack: Slack) -> Iterator[str]:
     """No worker starts while it is stopped, paused or failed, or while the supervisor shuts down."""
     worker = facts.workers[entry.worker]
+    if worker.begun == entry.generation:
+        return
     since = entry.at - slack.order_s
     for word, held_at, until in (
         ("failed", worker.failed_at, None),
@@ -91,7 +98,7 @@ def no_start_while_held(facts: Facts, entry: Spawned | SpawnRefused, slack: Slac
             yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
 
 
-def no_start_before_its_time(facts: Facts, entry: Spawned | SpawnRefused, slack: Slack) -> Iterator[str]:
+def no_start_before_its_time(facts: Facts, entry: Start, slack: Slack) -> Iterator[str]:
     """A restart waits for its whole delay, unless an operator orders otherwise."""
     due = facts.workers[entry.worker].not_before
     if due is not None and entry.at < due - slack.time_s:
@@ -359,8 +366,8 @@ def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator
 
 RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
     "lives never overlap": ((Spawned, Overlapped), lives_never_overlap),
-    "no start while stopping, paused or failed": ((Spawned, SpawnRefused), no_start_while_held),
-    "no restart before its delay is over": ((Spawned, SpawnRefused), no_start_before_its_time),
+    "no start while stopping, paused or failed": ((SpawnBegun, Spawned, SpawnRefused), no_start_while_held),
+    "no restart before its delay is over": ((SpawnBegun, Spawned, SpawnRefused), no_start_before_its_time),
     "no orphan": ((SupervisorStarted, Concluded), no_orphan),
     "every death once, with its cause": ((Decided,), every_death_is_decided_once),
     "no death forgotten": ((Reported,), no_death_is_forgotten),

@@ -21,6 +21,7 @@ from .history import (
     HostResumed,
     Moved,
     Ordered,
+    SpawnBegun,
     Spawned,
     SpawnRefused,
     Stored,
@@ -31,7 +32,15 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .worker_facts import Counters, WorkerFacts, begins_anew, is_uncounted, let_end, remembered, reset
+from .worker_facts import (
+    WorkerFacts,
+    begins_anew,
+    follow_store,
+    is_uncounted,
+    let_end,
+    remembered,
+    reset,
+)
 
 
 class Facts:
@@ -163,9 +172,11 @@ class Facts:
                 pass
 
     def _end(self, entry: Ordered) -> None:
-        """The processes of these workers are to end."""
+        """The processes of these workers are to end, or to idle."""
         for worker in self.each(entry.worker):
             worker.ordered_at = entry.at
+            worker.urgency = max(worker.urgency if worker.has_process else 0, entry.urgency)
+            worker.is_to_end |= entry.order != "pause" or worker.spec.pause_mode == "stop"
 
     def _paused(self, entry: Ordered) -> None:
         self._end(entry)
@@ -180,6 +191,11 @@ class Facts:
 
     # ── processes and decisions ──────────────────────────────────────────────────────────
 
+    def _begun(self, entry: SpawnBegun) -> None:
+        worker = self.workers[entry.worker]
+        worker.begun, worker.begun_at = entry.generation, entry.at
+        self._begins(worker)
+
     def _spawned(self, entry: Spawned) -> None:
         worker = self.workers[entry.worker]
         worker.living = entry.generation
@@ -188,9 +204,17 @@ class Facts:
         if self.actors_are_heard:
             worker.healthy_since = None
         worker.spawned.add(entry.generation)
-        worker.is_done = worker.resumes = False
-        worker.is_ending = worker.sent_garbage = worker.left = worker.reset_when_failed = False
-        worker.not_before = None
+        if worker.begun == entry.generation:
+            worker.spawned_at = worker.begun_at  # what was ordered since then is meant for it
+        else:
+            self._begins(worker)
+
+    def _begins(self, worker: WorkerFacts) -> None:
+        """A new process, for which earlier orders are not meant, unless it is stopped in this moment."""
+        worker.is_ending = worker.is_to_end = worker.stopped_at is not None
+        worker.urgency = worker.urgency if worker.is_to_end else 0
+        worker.is_done = worker.resumes = worker.sent_garbage = worker.left = False
+        worker.reset_when_failed, worker.not_before = False, None
 
     def _refused(self, entry: SpawnRefused) -> None:
         worker = self.workers[entry.worker]
@@ -254,33 +278,7 @@ class Facts:
         worker = self.workers.get(entry.worker or "")
         if worker is None:
             return
-        match entry.kind:
-            case "death" if entry.generation not in worker.stored:
-                worker.stored.add(entry.generation)
-                worker.store.count(entry.action or "", entry.wall_ms, entry.streak_cleared)
-                worker.is_in_store |= entry.action in ("restart", "mark_failed")
-                if entry.action not in ("held", "restart_uncounted") and not worker.was_lost(
-                    entry.generation
-                ):
-                    worker.store.deaths.append(entry.wall_ms)
-                if worker.was_lost(entry.generation):
-                    worker.store.due = None
-                if entry.action == "restart" and entry.wall_ms > worker.reset_wall_ms:
-                    worker.store.due = entry.wall_ms + entry.delay_ms
-            case "restarts":
-                worker.is_in_store = True
-                worker.store.restarts += entry.restarts
-                worker.store.streak += entry.streak
-                worker.store.last_restart = entry.wall_ms
-            case "streak":
-                worker.store.streak = 0
-            case "reset" if worker.is_in_store:
-                # Its deaths stay in the store, and are told apart by the time of the reset.
-                deaths, worker.store = worker.store.deaths, Counters()
-                worker.store.deaths = deaths
-                worker.reset_wall_ms = entry.wall_ms
-            case _:
-                pass
+        follow_store(worker, entry)
 
     def _meta(self, entry: Stored) -> None:
         name, _, id_ = (entry.worker or "").partition(":")
@@ -381,6 +379,7 @@ _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
     SupervisorStarted: Facts._started,
     SupervisorEnded: Facts._ended_supervisor,
     Ordered: Facts._ordered,
+    SpawnBegun: Facts._begun,
     Spawned: Facts._spawned,
     SpawnRefused: Facts._refused,
     Ended: Facts._ended,

@@ -39,6 +39,19 @@ class DatabaseState(StrEnum):
     BACK = "back"
 
 
+class StopUrgency(StrEnum):
+    """How firmly a stop ends processes."""
+
+    GRACEFUL = "graceful"
+    FIRM = "firm"
+    KILL = "kill"
+
+    @property
+    def level(self) -> int:
+        """0, 1 or 2; a firmer stop replaces a gentler one."""
+        return tuple(StopUrgency).index(self)
+
+
 class ActorName(StrEnum):
     """The actors that can be made to raise."""
 
@@ -203,6 +216,7 @@ class Stop:
     """An operator stops a worker, or everything."""
 
     worker: str = EVERY_WORKER
+    urgency: StopUrgency = StopUrgency.GRACEFUL
 
 
 @dataclass(frozen=True, slots=True)

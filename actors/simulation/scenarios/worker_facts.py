@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ...deaths.death import Cause
 from ...spec.worker_spec import WorkerSpec
-from .history import Decided, Ended, Ordered, SupervisorStarted
+from .history import Decided, Ended, Ordered, Stored, SupervisorStarted
 
 
 @dataclass(slots=True)
@@ -91,6 +91,13 @@ class WorkerFacts:
     status_since: float = 0.0
     was_healthy_since: float | None = None
     """Since when it had been healthy without a break at its last change."""
+    begun: int | None = None
+    """The generation whose process was being started; it may be by now."""
+    begun_at: float = -1.0
+    urgency: int = 0
+    """The firmest stop that was ordered since its start."""
+    is_to_end: bool = False
+    """An operator ordered the end of its process, also of one that is being started."""
     spawned_at: float = -1.0
     refused_at: float = -1.0
     """When a process of it could not be started."""
@@ -100,6 +107,11 @@ class WorkerFacts:
     told_started: int = 0
     told_died: int = 0
     sent_garbage: bool = False
+
+    @property
+    def has_process(self) -> bool:
+        """Whether its process lives, or is being started."""
+        return self.living is not None or (self.begun is not None and self.begun not in self.spawned)
 
     @property
     def last_decided(self) -> int:
@@ -195,3 +207,32 @@ def reset(worker: WorkerFacts, entry: Ordered) -> None:
         let_end(worker)
     elif worker.stopped_at is None and (worker.living is None or worker.living in worker.decided):
         worker.left = worker.resumes = True  # it does not start by itself
+
+
+def follow_store(worker: WorkerFacts, entry: Stored) -> None:
+    """A record of the worker is in the store."""
+    match entry.kind:
+        case "death" if entry.generation not in worker.stored:
+            worker.stored.add(entry.generation)
+            worker.store.count(entry.action or "", entry.wall_ms, entry.streak_cleared)
+            worker.is_in_store |= entry.action in ("restart", "mark_failed")
+            if entry.action not in ("held", "restart_uncounted") and not worker.was_lost(entry.generation):
+                worker.store.deaths.append(entry.wall_ms)
+            if worker.was_lost(entry.generation):
+                worker.store.due = None
+            if entry.action == "restart" and entry.wall_ms > worker.reset_wall_ms:
+                worker.store.due = entry.wall_ms + entry.delay_ms
+        case "restarts":
+            worker.is_in_store = True
+            worker.store.restarts += entry.restarts
+            worker.store.streak += entry.streak
+            worker.store.last_restart = entry.wall_ms
+        case "streak":
+            worker.store.streak = 0
+        case "reset" if worker.is_in_store:
+            # Its deaths stay in the store, and are told apart by the time of the reset.
+            deaths, worker.store = worker.store.deaths, Counters()
+            worker.store.deaths = deaths
+            worker.reset_wall_ms = entry.wall_ms
+        case _:
+            pass

@@ -178,8 +178,7 @@ class ScriptedProcess:
     def receive_signal(self, signum: int, by: str) -> None:
         """A signal arrives."""
         if signum == signals.SIGKILL:
-            if by == FAULT or not self.behaviour.ignores_kill:
-                self.end(Exit(signal=signum), by)
+            self._killed(by)
         elif signum == signals.SIGSTOP:
             self.freeze()
         elif signum == signals.SIGCONT:
@@ -190,6 +189,14 @@ class ScriptedProcess:
             self._pending = self._pending or (signum, by)
         else:
             self.end(Exit(signal=signum), by)
+
+    def _killed(self, by: str) -> None:
+        """SIGKILL arrives; a process that waits for a disk dies of it later, or never."""
+        does = self.behaviour
+        if by == FAULT or (not does.ignores_kill and does.kill_takes is None):
+            self.end(Exit(signal=signals.SIGKILL), by)
+        elif does.kill_takes is not None:
+            self._timers.append(self._runtime.timers.after(does.kill_takes, _Death(self, by), None))
 
     def _ignores(self, signum: int) -> bool:
         """`ignores_term` also covers the signal that the stop policy of the worker names."""
@@ -218,3 +225,15 @@ class ScriptedProcess:
             exited = ProcessExited(id_, generation, exit_, begun)
             tell(request.observer, exited)
             tell(request.monitor, exited)
+
+
+class _Death:
+    """The timer of a SIGKILL that takes effect late, also on a process that is frozen by then."""
+
+    def __init__(self, process: ScriptedProcess, by: str) -> None:
+        self._process = process
+        self._by = by
+
+    def tell(self, _message: object) -> None:
+        """The timer is due."""
+        self._process.end(Exit(signal=signals.SIGKILL), self._by)

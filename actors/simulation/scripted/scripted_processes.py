@@ -20,7 +20,7 @@ from ...ports import CancelledJob, Control, Receiver, Runtime, SpawnRequest
 from ...runtime.resilient_actor import tell
 from ...spec.deployment.drain_policy import DrainPolicy
 from ..scenarios.behaviours import Behaviour
-from ..scenarios.history import Asked, Ended, History, Spawned, SpawnRefused
+from ..scenarios.history import Asked, Ended, History, Idled, SpawnBegun, Spawned, SpawnRefused
 from ..scenarios.moves import Phase
 from .scripted_jobs import ScriptedQueues
 from .scripted_process import CLEANUP, FAULT, SUPERVISOR, ScriptedProcess
@@ -126,6 +126,8 @@ class ScriptedProcesses:
         self._reached = reached
         self._queues = queues
         self._table: dict[str, ScriptedProcess] = {}
+        self._starting: dict[str, list[Callable[[], None]]] = {}
+        """What is asked of workers whose process is being started; it waits until the process exists."""
         self._is_open = True
         self._database_is_away = False
 
@@ -147,6 +149,28 @@ class ScriptedProcesses:
         if behaviour.cannot_be_spawned is not None:
             self._refuse(request, behaviour.cannot_be_spawned)
             return
+        if behaviour.spawn_takes:
+            self.history.add(SpawnBegun(self._now(), id_, generation))
+            self._starting[id_] = []
+            started = _Call(lambda: self._start_late(request, behaviour, pid))
+            self.runtime.timers.after(behaviour.spawn_takes, started, None)
+        else:
+            self._start(request, behaviour, pid)
+
+    def _start_late(self, request: SpawnRequest, behaviour: Behaviour, pid: int) -> None:
+        """The process that took time to start exists now; what was asked of it meanwhile is done."""
+        calls = self._starting.pop(request.spec.id, [])
+        if self._is_open:
+            self._start(request, behaviour, pid)
+            for call in calls:
+                call()
+
+    def _once_started(self, component_id: str, call: Callable[[], None]) -> None:
+        waiting = self._starting.get(component_id)
+        call() if waiting is None else waiting.append(call)
+
+    def _start(self, request: SpawnRequest, behaviour: Behaviour, pid: int) -> None:
+        id_, generation = request.spec.id, request.generation
         if self.alive(id_):
             self.overlaps.append((self._now(), id_, generation))
         process = ScriptedProcess(
@@ -172,6 +196,9 @@ class ScriptedProcesses:
 
     def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Ask the worker to stop, to idle or to continue, or to end a job, which its script ignores."""
+        self._once_started(component_id, lambda: self._send(component_id, generation, control))
+
+    def _send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         process = self._of(component_id, generation)
         if process is None:
             return
@@ -183,6 +210,7 @@ class ScriptedProcesses:
                 process.request_stop()
         elif isinstance(control, Control):
             process.heartbeats.idle = control is Control.PAUSE
+            self.history.add(Idled(self._now(), component_id, generation, process.heartbeats.idle))
 
     def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:
         """Tell the worker to take no more work; it has none."""
@@ -194,6 +222,9 @@ class ScriptedProcesses:
 
     def signal(self, component_id: str, generation: int, signum: int) -> None:
         """Send the worker a signal, as the supervisor."""
+        self._once_started(component_id, lambda: self._signal(component_id, generation, signum))
+
+    def _signal(self, component_id: str, generation: int, signum: int) -> None:
         process = self._of(component_id, generation)
         if process is not None:
             self.signals.append((self._now(), component_id, signum))
@@ -213,6 +244,9 @@ class ScriptedProcesses:
 
     def report(self, component_id: str, receiver: Receiver) -> None:
         """Report to the receiver which process runs, if any."""
+        self._once_started(component_id, lambda: self._report(component_id, receiver))
+
+    def _report(self, component_id: str, receiver: Receiver) -> None:
         process = self.living(component_id)
         if process is None:
             tell(receiver, ProcessFound(component_id, None))
@@ -311,3 +345,14 @@ class ScriptedProcesses:
 
     def _now(self) -> float:
         return self.runtime.clock.monotonic()
+
+
+class _Call:
+    """A receiver of a timer, which calls a function."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def tell(self, _message: object) -> None:
+        """The timer is due."""
+        self._call()

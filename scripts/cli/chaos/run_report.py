@@ -36,14 +36,17 @@ class Failure:
         yield f"  seed {outcome.seed}: {self.what}"
         entries = outcome.history.entries
         last = outcome.violations[0].entry + 1 if outcome.violations else len(entries)
-        worker = getattr(entries[last - 1], "worker", None) if outcome.violations else self._expected_of()
+        worker = self._concerned() or (
+            getattr(entries[last - 1], "worker", None) if outcome.violations else None
+        )
         yield from (f"    {printable(line)}" for line in account(entries[:last], worker))
         yield f"  again: {self.repeat}"
 
-    def _expected_of(self) -> str | None:
-        """The worker of the unmet expectation, whose sentence begins with its name."""
-        ids = self.outcome.scenario.ids
-        return next((id_ for id_ in ids if self.what.startswith(f"{id_} ")), None)
+    def _concerned(self) -> str | None:
+        """The worker with whose name the sentence of the violation or unmet expectation begins."""
+        outcome = self.outcome
+        what = outcome.violations[0].what if outcome.violations else outcome.unmet[0]
+        return next((id_ for id_ in outcome.scenario.ids if what.startswith(f"{id_} ")), None)
 
     def document(self) -> dict[str, Any]:
         """The failure for JSON."""

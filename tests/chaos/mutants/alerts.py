@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from typing import Any
 
-from rekindle.actors.rules import alert_rules
+import pytest
+from msgspec.structs import replace
+
+from rekindle.actors.alert_desk import AlertDesk
+from rekindle.actors.facts.alert import Severity
+from rekindle.actors.facts.health_status import Status
+from rekindle.actors.messages import (
+    BreakerClosed,
+    StatusChanged,
+    StoreRecovered,
+    WorkerFailed,
+    WorkerReset,
+    WorkerUnkillable,
+)
+from rekindle.actors.rules import alert_book, alert_rules
 from rekindle.actors.rules.alert_book import AlertStep, Book
 
 
@@ -21,3 +36,86 @@ def opens_an_alert_for_each_death(patch: pytest.MonkeyPatch) -> None:
 def opens_no_alert(patch: pytest.MonkeyPatch) -> None:
     """A crash is not told as an alert."""
     patch.setattr(alert_rules, "_died", lambda book, _died, _now, _recent: AlertStep(book))
+
+
+def _ignores(patch: pytest.MonkeyPatch, *kinds: type) -> None:
+    """Have the book ignore events of these kinds."""
+    right = alert_rules.heard
+
+    def heard(book: Book, event: Any, now_wall_ms: int, recent: int = 0) -> AlertStep:
+        return AlertStep(book) if isinstance(event, kinds) else right(book, event, now_wall_ms, recent)
+
+    patch.setattr(alert_rules, "heard", heard)
+
+
+def stays_mild_when_a_worker_is_given_up(patch: pytest.MonkeyPatch) -> None:
+    """That a worker is given up is not worse than a crash."""
+    _ignores(patch, WorkerFailed)
+
+
+def keeps_the_alerts_of_a_worker_that_is_reset(patch: pytest.MonkeyPatch) -> None:
+    """A reset does not end an episode."""
+    _ignores(patch, WorkerReset)
+
+
+def keeps_the_alert_of_a_closed_breaker(patch: pytest.MonkeyPatch) -> None:
+    """An outage that is over is still told."""
+    _ignores(patch, BreakerClosed)
+
+
+def keeps_the_alert_of_a_store_that_is_back(patch: pytest.MonkeyPatch) -> None:
+    """So is a database that is available again."""
+    _ignores(patch, StoreRecovered)
+
+
+def opens_no_alert_for_what_survives_a_kill(patch: pytest.MonkeyPatch) -> None:
+    """A process that survives SIGKILL is not told as an alert."""
+    _ignores(patch, WorkerUnkillable)
+
+
+def _raises(patch: pytest.MonkeyPatch, wrong: Callable[..., AlertStep]) -> None:
+    patch.setattr(alert_rules, "raised", wrong)
+
+
+def calls_every_crash_critical(patch: pytest.MonkeyPatch) -> None:
+    """A first crash that is restarted is as bad as one that is given up."""
+    right = alert_book.raised
+
+    def raised(book: Book, id_: Any, kind: Any, _severity: Severity, *rest: Any, **details: Any) -> AlertStep:
+        return right(book, id_, kind, Severity.CRITICAL, *rest, **details)
+
+    _raises(patch, raised)
+
+
+def does_not_count_crashes(patch: pytest.MonkeyPatch) -> None:
+    """A crash loop is told as one crash."""
+    right = alert_book._repeat
+
+    def repeat(book: Book, known: Any, *rest: Any) -> AlertStep:
+        step = right(book, known, *rest)
+        change = step.changes[0]
+        alert = replace(change.alert, occurrences=known.occurrences)
+        return alert_book.changed(book, replace(change, alert=alert))
+
+    patch.setattr(alert_book, "_repeat", repeat)
+
+
+def forgets_alerts_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """A supervisor knows nothing of the alerts that an earlier one opened."""
+    right = alert_rules.recalled
+    patch.setattr(alert_rules, "recalled", lambda alerts: replace(right(alerts), alerts={}))
+
+
+def resolves_with_the_first_healthy_frame(patch: pytest.MonkeyPatch) -> None:
+    """Health that does not last ends an episode."""
+
+    def health_changed(self: Any, event: StatusChanged) -> None:
+        if event.new is Status.HEALTHY:
+            self._apply(alert_rules.settled(self._book, event.component_id, self._now()))
+
+    patch.setattr(AlertDesk, "_health_changed", health_changed)
+
+
+def takes_a_broken_health_for_a_lasting_one(patch: pytest.MonkeyPatch) -> None:
+    """A worker that dies within its time to settle is taken for well when that time is over."""
+    patch.setattr(AlertDesk, "_end_settling", lambda _self, _id: None)

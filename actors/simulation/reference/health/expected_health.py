@@ -144,9 +144,11 @@ class Health(Promise):
         }
 
     def _spawned(self, entry: Spawned) -> None:
-        spec = self.facts.workers[entry.worker].spec
+        worker = self.facts.workers[entry.worker]
+        spec = worker.spec
         if spec.run.reports_health and spec.ready is None:
-            life = _Life(entry.generation, spec.health, is_pending=True, seen=entry.at)
+            since = worker.begun_at if worker.begun == entry.generation else entry.at
+            life = _Life(entry.generation, spec.health, is_pending=True, seen=since)
             self._lives[entry.worker] = life
             self._expect(entry.worker, life)
 

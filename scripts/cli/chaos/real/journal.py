@@ -164,9 +164,9 @@ class ActorRecorder:
             case ProcessExited(component_id=id_, generation=generation, exit=exit_) if name == "WorkerProxy":
                 by = "supervisor" if isinstance(actor._state, Stopping | Unkillable) else "itself"
                 self._journal.note(Ended(now, id_, generation, exit_.code, exit_.signal, by))
-            case StopWorkers(ids=ids) if name == "Supervisor":
+            case StopWorkers(ids=ids, urgency=urgency) if name == "Supervisor":
                 for worker in ids or (None,):
-                    self._journal.note(Ordered(now, "stop", worker))
+                    self._journal.note(Ordered(now, "stop", worker, urgency=int(urgency)))
             case _:
                 pass
         if self.mistakes.get(name):

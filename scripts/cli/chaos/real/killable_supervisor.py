@@ -33,6 +33,7 @@ from rekindle.actors.simulation.scenarios.history import (
 from rekindle.actors.simulation.scenarios.job_entries import JobReleased
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
+from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import open_store
 
 from .journal import ActorRecorder, Journal, RecordingRuntime
@@ -122,9 +123,9 @@ class Host:
                 workers = [self._reported(each) for each in report.workers]
                 self.send({"report": workers, "degraded": report.degraded})
             case word:
-                self._order(word, order["worker"], order.get("for_s"))
+                self._order(word, order["worker"], order.get("for_s"), Urgency(order.get("urgency", 0)))
 
-    def _order(self, word: str, worker: str | None, for_s: float | None) -> None:
+    def _order(self, word: str, worker: str | None, for_s: float | None, urgency: Urgency) -> None:
         ids = None if worker is None else (worker,)
         scenario_s = None if for_s is None else for_s * self.plan.speed
 
@@ -137,7 +138,7 @@ class Host:
             "pause": lambda: messages.PauseWorkers(ids, reply, "chaos", for_s),
             "resume": lambda: messages.ResumeWorkers(ids, reply),
             "start": lambda: messages.StartWorkers(ids, reply),
-            "stop": lambda: messages.StopWorkers(ids),
+            "stop": lambda: messages.StopWorkers(ids, urgency=urgency),
             "restart": lambda: messages.RestartWorker(worker or "", reply),
             "reset": lambda: messages.ResetWorker(worker or "", reply),
         }

@@ -290,7 +290,9 @@ class RealRun:
             case moves.Pause(worker=worker, for_s=for_s):
                 whom = None if worker == EVERY_WORKER else worker
                 self._send(do="pause", worker=whom, for_s=self._real(for_s))
-            case moves.Resume() | moves.Stop() | moves.Start() | moves.Restart() | moves.Reset():
+            case moves.Stop(urgency=urgency):
+                self._send(do="stop", worker=worker_of(move), urgency=urgency.level)
+            case moves.Resume() | moves.Start() | moves.Restart() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
             case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do

@@ -1,0 +1,134 @@
+"""Mistakes in stops and pauses of processes that start, that are hurried, or that survive SIGKILL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rekindle.actors import supervision, worker_proxy
+from rekindle.actors.deaths.death import Exit
+from rekindle.actors.rules import stop_ladder
+from rekindle.actors.rules.stop_ladder import LadderStep, Spawning, Stop, Stopping, TellGone, TellUnkillable
+from rekindle.actors.spec.policies.stop_policy import Urgency
+from rekindle.actors.supervision import on_command, on_process
+from rekindle.actors.supervision.worker import SetIdle, Worker, WorkerStep, World
+from rekindle.actors.supervisor.operations import Operations
+
+Advance = Callable[[Any, Any, Any], LadderStep]
+
+
+def _ladder(patch: pytest.MonkeyPatch, wrong: Callable[[Advance, Any, Any, Any], LadderStep]) -> None:
+    """Have every proxy advance in another way, which may ask the right one."""
+    right = stop_ladder.advance
+    patch.setattr(worker_proxy, "advance", lambda state, trigger, terms: wrong(right, state, trigger, terms))
+
+
+def forgets_a_stop_while_it_spawns(patch: pytest.MonkeyPatch) -> None:
+    """A stop that arrives before the process exists is dropped."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        if isinstance(state, Spawning) and isinstance(trigger, Stop):
+            return LadderStep(state)
+        return right(state, trigger, terms)
+
+    _ladder(patch, advance)
+
+
+def forgets_how_firm_a_stop_is_while_it_spawns(patch: pytest.MonkeyPatch) -> None:
+    """A kill that arrives before the process exists becomes a request."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        if isinstance(state, Spawning) and isinstance(trigger, Stop):
+            trigger = Stop(trigger.generation, Urgency.GRACEFUL)
+        return right(state, trigger, terms)
+
+    _ladder(patch, advance)
+
+
+def ignores_a_firmer_stop(patch: pytest.MonkeyPatch) -> None:
+    """A second order does not change a stop in progress."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        if isinstance(state, Stopping) and isinstance(trigger, Stop):
+            return LadderStep(state)
+        return right(state, trigger, terms)
+
+    _ladder(patch, advance)
+
+
+def begins_a_stop_again(patch: pytest.MonkeyPatch) -> None:
+    """A second order, though not firmer, begins with the first step once more."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        if isinstance(state, Stopping) and isinstance(trigger, Stop):
+            return stop_ladder._begin(state.generation, state.pid, trigger.urgency, terms, state.step)
+        return right(state, trigger, terms)
+
+    _ladder(patch, advance)
+
+
+def ignores_a_firmer_shutdown(patch: pytest.MonkeyPatch) -> None:
+    """A second Ctrl-C changes nothing."""
+    right = Operations._shut_down
+
+    def shut_down(self: Any, reply_to: Any, urgency: Urgency) -> None:
+        if not self._orders.stopping:
+            right(self, reply_to, urgency)
+
+    patch.setattr(Operations, "_shut_down", shut_down)
+
+
+def says_nothing_of_what_survives_a_kill(patch: pytest.MonkeyPatch) -> None:
+    """A process that survives SIGKILL is not reported."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        step = right(state, trigger, terms)
+        return LadderStep(
+            step.state, tuple(each for each in step.effects if not isinstance(each, TellUnkillable))
+        )
+
+    _ladder(patch, advance)
+
+
+def gives_up_after_one_kill(patch: pytest.MonkeyPatch) -> None:
+    """The second SIGKILL is left out."""
+    right = stop_ladder.ladder
+    patch.setattr(stop_ladder, "ladder", lambda *args, **kwargs: right(*args, **kwargs)[:-1])
+
+
+def takes_the_unkillable_for_gone(patch: pytest.MonkeyPatch) -> None:
+    """A process that survives SIGKILL is replaced."""
+
+    def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
+        step = right(state, trigger, terms)
+        if any(isinstance(each, TellUnkillable) for each in step.effects):
+            gone = TellGone(trigger.generation, Exit())
+            return LadderStep(stop_ladder.Absent(), (gone,))
+        return step
+
+    _ladder(patch, advance)
+
+
+def never_tells_a_paused_worker_to_idle(patch: pytest.MonkeyPatch) -> None:
+    """A pause that lets processes run does not reach them."""
+    right = on_command.pause
+
+    def pause(worker: Worker) -> WorkerStep:
+        step = right(worker)
+        return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, SetIdle)))
+
+    for module in (on_command, on_process, supervision):
+        patch.setattr(module, "pause", pause)
+
+
+def leaves_a_worker_idle_after_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """The end of a pause does not reach the processes that ran on."""
+    right = on_command.resume
+
+    def resume(worker: Worker, world: World) -> WorkerStep:
+        step = right(worker, world)
+        return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, SetIdle)))
+
+    patch.setattr(supervision, "resume", resume)
