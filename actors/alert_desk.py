@@ -27,6 +27,7 @@ from .messages import (
     WorkerDied,
     WorkerRemoved,
     WorkerStopped,
+    WorkerStopping,
     is_event,
 )
 from .messages.argument_checks import wrong_argument
@@ -126,8 +127,8 @@ class AlertDesk(ResilientActor):
             recent = self._count(event.component_id)
         if isinstance(event, StatusChanged):
             self._health_changed(event)
-        if isinstance(event, WorkerStopped):
-            self._end_settling(event.component_id)  # a worker that is down does not stay healthy
+        if isinstance(event, WorkerStopping | WorkerStopped):
+            self._end_settling(event.component_id)  # a worker that is told to end does not stay healthy
         if isinstance(event, WorkerRemoved):
             self._deaths.pop(event.component_id, None)
         self._apply(alert_rules.heard(self._book, event, self._now(), recent))

@@ -98,6 +98,16 @@ def test_pausing_a_crash_loop_keeps_its_alert_open() -> None:
     assert (alert.is_active, alert.severity) == (True, Severity.WARNING)
 
 
+def test_a_worker_that_is_slow_to_end_for_a_pause_does_not_settle_meanwhile() -> None:
+    deaf = Behaviour(ignores_request=True, ignores_term=True)
+    system = SimulatedSystem(worker(), scripts=lives(dies_after(3.0), deaf), alerts=POLICY).start()
+    system.run(30)  # it has been healthy for 26 s, and takes 12 s to end
+    system.tell(PauseWorkers())
+    system.run(600)
+    (alert,) = report(system).alerts
+    assert (alert.is_active, alert.reason) == (True, "paused before it recovered")
+
+
 def test_an_outage_of_ten_minutes_is_one_alert_until_it_ends() -> None:
     breaker = BreakerPolicy(name="db", deaths=3, window_s=30, canary_delay_s=10, hold_s=10)
 

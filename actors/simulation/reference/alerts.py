@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...spec.policies.alert_policy import AlertPolicy
-from ..scenarios.history import Announced, EventPublished, Stored, SupervisorStarted
+from ...spec.worker_spec import WorkerSpec
+from ..scenarios.history import Announced, Decided, EventPublished, Stored, SupervisorStarted
 from ..scenarios.known_state import Facts
 from .promise import EXACT_S, Deadlines, Promise
 
@@ -46,8 +47,10 @@ class Alerts(Promise):
         self._stored: dict[Key, _Episode] = {}
         """The active ones in the store, which the next supervisor remembers."""
         self._resolved_at: dict[Key, float] = {}
-        self._expected: dict[str, int] = {}
-        """How many crashes belong to the alert of a worker, as far as they were published in this life."""
+        self._uncounted: dict[str, int] = {}
+        """Crashes of a worker that were published and are not counted in its alert yet."""
+        self._worst: dict[str, tuple[float, int]] = {}
+        """When the last crash of a worker was published, and the worst severity of that moment."""
         self._healthy_at: dict[str, float] = {}
         self._was_healthy_s: dict[str, tuple[float, float]] = {}
         """When the last healthy time of a worker ended, and how long it was."""
@@ -65,11 +68,7 @@ class Alerts(Promise):
 
     def _supervisor_started(self, _entry: SupervisorStarted) -> None:
         self._active = {key: _Episode(each.severity, each.occurrences) for key, each in self._stored.items()}
-        self._expected = {
-            worker: each.occurrences
-            for (worker, kind, _), each in self._stored.items()
-            if kind == CRASHED and worker is not None
-        }
+        self._uncounted.clear()
         self._healthy_at.clear()
         self._ended_at.clear()
 
@@ -100,11 +99,31 @@ class Alerts(Promise):
             yield from self._too_early(entry, name)
             self._active.pop(key, None)
             self._resolved_at[key] = entry.at
-            if entry.old == CRASHED:
-                self._expected.pop(entry.worker or "", None)
-        else:
-            opened_at = entry.at if known is None else known.opened_at
-            self._active[key] = _Episode(entry.severity, entry.occurrences, opened_at)
+            return
+        if entry.old == CRASHED and entry.worker is not None:
+            self._count(
+                entry.worker, entry.at, (0 if known is None else known.occurrences) - entry.occurrences
+            )
+            at, worst = self._worst.get(entry.worker, (-1.0, WARNING))
+            if entry.new == "opened" and entry.severity > worst and at >= entry.at - EXACT_S:
+                yield f"{name} is critical, although the worker is restarted"
+        opened_at = entry.at if known is None else known.opened_at
+        self._active[key] = _Episode(entry.severity, entry.occurrences, opened_at)
+
+    def _count(self, id_: str, at: float, crashes: int) -> None:
+        """Crashes were published (1), or counted in an alert (-1); in one moment both have happened."""
+        self._uncounted[id_] = self._uncounted.get(id_, 0) + crashes
+
+        def why() -> str | None:
+            uncounted = self._uncounted.pop(id_, 0)
+            if not uncounted or self.facts.an_actor_raised:
+                return None
+            if uncounted > 0:
+                return f"{id_} died, and its alert does not count that"
+            return f"{id_} did not die, and its alert counts a crash"
+
+        if self.facts.workers[id_].spec.breaker is None:  # else the alert of the breaker covers it
+            self.by((id_, "counted"), at, why)
 
     def _too_early(self, entry: Announced, name: str) -> Iterator[str]:
         """Only lasting health resolves the alert of a crash, unless the worker is reset or stopped."""
@@ -149,18 +168,15 @@ class Alerts(Promise):
                 self.by((entry.worker, "resolved"), entry.at + SETTLE_S, lambda: self._unresolved(entry))
 
     def _died(self, entry: EventPublished, id_: str) -> None:
-        worker = self.facts.workers[id_]
-        decided = worker.decided.get(entry.generation)
-        if worker.spec.breaker is not None or decided is None:
-            return  # the alert of the breaker covers it
-        is_asked_for = decided.action == "restart_uncounted" and decided.was_ready
-        if (
-            decided.action in ("restart", "restart_uncounted", "mark_failed", "notify_only")
-            and not is_asked_for
-        ):
-            severity = CRITICAL if decided.action == "notify_only" else WARNING
-            count = self._expected[id_] = self._expected.get(id_, 0) + 1
-            self.by((id_, "opened"), entry.at, lambda: self._uncounted(entry, id_, count, severity))
+        decided = self.facts.workers[id_].decided.get(entry.generation)
+        severity = None if decided is None else _severity(decided, self.facts.workers[id_].spec)
+        if severity is None:
+            return
+        self._count(id_, entry.at, 1)
+        at, worst = self._worst.get(id_, (-1.0, WARNING))
+        self._worst[id_] = (entry.at, max(severity, worst) if at == entry.at else severity)
+        if severity == CRITICAL:
+            self.by((id_, "critical"), entry.at, lambda: self._mild((id_, CRASHED, None), entry))
 
     def _missing(self, key: Key, entry: EventPublished) -> str | None:
         if key in self._active or self._resolved_at.get(key, -1.0) >= entry.at:
@@ -179,28 +195,26 @@ class Alerts(Promise):
             return None
         if self._resolved_at.get(key, -1.0) >= entry.at:
             return None
-        return f"{entry.worker} is given up, and its alert is not critical"
-
-    def _uncounted(self, entry: EventPublished, id_: str, count: int, severity: int) -> str | None:
-        key = (id_, CRASHED, None)
-        found = self._active.get(key)
-        if self._resolved_at.get(key, -1.0) >= entry.at or self._expected.get(id_) != count:
-            return None
-        if found is None:
-            return f"no alert is opened for the death of {id_} #{entry.generation}"
-        if found.severity < severity or (
-            count == 1 and found.severity > severity and not self._is_given_up(id_)
-        ):
-            return f"the alert for the death of {id_} #{entry.generation} has severity {found.severity}"
-        if found.occurrences != count and not self.facts.an_actor_raised:
-            return f"the alert of {id_} counts {found.occurrences} crashes, not {count}"
-        return None
-
-    def _is_given_up(self, id_: str) -> bool:
-        return self.facts.workers[id_].failed_at is not None
+        return f"{entry.worker} is not restarted, and its alert is not critical"
 
     def _unresolved(self, entry: EventPublished) -> str | None:
         still = self._healthy_at.get(entry.worker or "") == entry.at
         if not still or (entry.worker, CRASHED, None) not in self._active:
             return None
         return f"the alert of {entry.worker} is not resolved after {SETTLE_S:g} healthy seconds"
+
+
+def _severity(decided: Decided, spec: WorkerSpec) -> int | None:
+    """How severe the alert of this death is; None if it opens none."""
+    ended_well = decided.cause == "exited" and decided.code in (0, *spec.restart.success_exit_codes)
+    match decided.action:
+        case "restart" | "mark_failed":
+            return WARNING
+        case "restart_uncounted":
+            return None if decided.was_ready else WARNING  # its exit code asks for a restart
+        case "notify_only":
+            return CRITICAL
+        case "none" if not ended_well and decided.cause != "supervisor_lost":
+            return CRITICAL
+        case _:
+            return None
