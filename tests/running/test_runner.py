@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,20 @@ def test_a_signal_stops_everything_in_order_and_exits_0(run: Run, signum: int) -
     assert running.end() == 0
     assert all(ended(pid) for pid in pids)
     assert not (running.file.parent / ".rekindle" / "control.sock").exists()
+
+
+BLOCKING = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_signal_that_the_caller_had_blocked_stops_everything_too(run: Run) -> None:
+    running = run(SLEEPERS, within=[sys.executable, "-c", BLOCKING])
+    running.wait_for("worker:sleep:0", status="healthy")
+    running.signal(signal.SIGTERM)
+    assert running.end() == 0
 
 
 def test_a_third_signal_kills_what_does_not_want_to_stop(run: Run) -> None:

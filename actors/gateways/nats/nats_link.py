@@ -87,7 +87,8 @@ class Link:
                 )
             )
         except errors.NoStreamResponseError:
-            raise RefusedError(f"no stream has the subject {message.subject}") from None
+            hint = "" if settings.stream else "; set nats.stream to have one created"
+            raise RefusedError(f"no stream has the subject {message.subject}{hint}") from None
         except errors.APIError as error:
             if error.err_code == TOO_LARGE:
                 raise OversizedError from None

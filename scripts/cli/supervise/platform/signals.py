@@ -22,7 +22,10 @@ MOST_AT_ONCE = 64
 
 @contextmanager
 def handle_signals(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
-    """Call these handlers when their signals arrive, one at a time, until the block ends."""
+    """Call these handlers when their signals arrive, one at a time, until the block ends.
+
+    A signal that the caller of the program had blocked is unblocked, or it would never arrive.
+    """
     received, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     listener = threading.Thread(
@@ -37,6 +40,8 @@ def handle_signals(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]
         stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False))
         for number in handlers:
             stack.callback(signal.signal, number, signal.signal(number, _only_wake))
+        mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, handlers)
+        stack.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
         yield
 
 
