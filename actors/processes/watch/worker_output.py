@@ -30,6 +30,8 @@ from .transcript import OutputLine, Transcript
 
 CHUNK = 256 * 1024
 PIPE_SIZE = 64 * 1024
+FULL_PIPE = PIPE_SIZE // 2
+"""A full pipe may hold this little: a page that the writer did not fill has no room for the next write."""
 LARGE_PIPE_SIZE = 1024 * 1024
 LAST_CHUNKS = 8
 """How many chunks are read of a stream after the process has ended; a grandchild may continue to write."""
@@ -171,7 +173,7 @@ class WorkerOutput:
         data = os.read(stream, CHUNK)
         if not data:
             return False
-        if len(data) == PIPE_SIZE and stream not in self._large:
+        if len(data) >= FULL_PIPE and stream not in self._large:
             self._enlarge(stream)
         if self._file is not None:
             self._file.take(self._name(stream), data)

@@ -234,6 +234,6 @@ class _Death:
         self._process = process
         self._by = by
 
-    def tell(self, _message: object) -> None:
+    def tell(self, message: object) -> None:
         """The timer is due."""
         self._process.end(Exit(signal=signals.SIGKILL), self._by)

@@ -353,6 +353,6 @@ class _Call:
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
 
-    def tell(self, _message: object) -> None:
+    def tell(self, message: object) -> None:
         """The timer is due."""
         self._call()

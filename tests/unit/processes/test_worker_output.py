@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import cast
 
 import pytest
@@ -14,7 +16,12 @@ from rekindle.actors.processes.watch.allowance import Allowance
 from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 from rekindle.actors.processes.watch.output_tail import MOST_LINES
 from rekindle.actors.processes.watch.transcript import Transcript
-from rekindle.actors.processes.watch.worker_output import BURST, BYTES_BURST, WorkerOutput
+from rekindle.actors.processes.watch.worker_output import (
+    BURST,
+    BYTES_BURST,
+    LARGE_PIPE_SIZE,
+    WorkerOutput,
+)
 
 
 class Written:
@@ -75,6 +82,18 @@ def test_one_with_unread_output_has_to_be_drained(written: Written) -> None:
 def test_one_whose_output_is_just_read_has_to_be_drained_and_is_not_waited_for(written: Written) -> None:
     with written.output._busy:
         assert not written.output.finish_at_once()
+
+
+@pytest.mark.parametrize("size", [4096, 64_000, 2100, 100])
+def test_a_pipe_that_was_full_gets_more_room_whatever_the_writer_writes_at_a_time(
+    written: Written, size: int
+) -> None:
+    os.set_blocking(written._stdout, False)
+    with suppress(BlockingIOError):
+        while os.write(written._stdout, bytes(size)) == size:
+            pass
+    written.output.drain()
+    assert fcntl.fcntl(written._stdout, fcntl.F_GETPIPE_SZ) == LARGE_PIPE_SIZE
 
 
 def test_lines_of_a_flood_are_counted_and_the_last_ones_kept(written: Written) -> None:
