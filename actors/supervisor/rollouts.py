@@ -241,6 +241,7 @@ class Rollouts:
         self._cancel_timer(under_way)
         self._tell(under_way, RolloutEnded(rollout.name, rollout.replaced, rollout.problem))
         self._ended[rollout.name] = _status(under_way)
+        self._workers.declare()  # the specs of before are no longer needed, nor are their sockets
         if (following := self._next.pop(rollout.name, None)) is not None:
             self._start(following)
 

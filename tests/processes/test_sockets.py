@@ -19,6 +19,8 @@ from tests.processes.waiting import PATIENCE_S, eventually
 from rekindle.actors import (
     PythonCall,
     ReadyPolicy,
+    RolloutEnded,
+    RolloutPolicy,
     SocketError,
     SocketSpec,
     Status,
@@ -189,3 +191,19 @@ def test_two_sockets_with_one_address_cannot_be_open_together(database: Path) ->
     with pytest.raises(SocketError, match="as the socket 'a' does"):
         system.start()
     system.stop()
+
+
+def test_a_rollout_keeps_the_former_socket_until_it_has_ended(run: Run) -> None:
+    before, after = SocketSpec("before", "127.0.0.1:0"), SocketSpec("after", "127.0.0.1:0")
+    policy = RolloutPolicy(settle_s=0)
+    spec = shell("w", "exec sleep 1000", rollout=policy, ready=ReadyPolicy(after_s=0), sockets=(before,))
+    system = run(spec)
+    healthy(system)
+    with system.events() as events:
+        system.change([replace(spec, sockets=(after,))])
+        assert set(system.sockets()) == {"before", "after"}
+        ended = events.until(lambda event: isinstance(event, RolloutEnded), PATIENCE_S)
+    assert isinstance(ended, RolloutEnded)
+    assert ended.problem == ""
+    assert eventually(lambda: set(system.sockets()) == {"after"})
+    assert system.status("w").generation == 2

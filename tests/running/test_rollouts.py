@@ -118,3 +118,20 @@ def test_a_version_that_is_bad_costs_no_old_process_and_the_command_says_so(run:
 def test_a_surge_goes_with_a_rolling_restart_only(run: Run) -> None:
     answer = client_of(started(run, 1))("restart", "web", "--surge", "1")
     assert (answer.code, "--surge goes with --rolling" in answer.err) == (2, True)
+
+
+def test_a_supervisor_that_is_killed_during_a_rollout_leaves_no_process_and_applies_the_file(
+    run: Run, tmp_path: Path
+) -> None:
+    running = started(run, 1)
+    rewrite(running, f"until [ -e {tmp_path / 'go'} ]; do sleep 0.01; done; {GOOD}", 1)
+    client_of(running)("reload")
+    spare = running.wait_for("worker:web:1", shown="starting")
+    assert eventually(lambda: running.worker("worker:web:1").get("pid") is not None)
+    pids = [worker["pid"] for worker in running.workers().values()]
+    assert spare["generation"] == 1
+    running.kill()
+    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids)), pids
+    again = run(FILE.format(script=BETTER, count=1))
+    again.wait_for("worker:web:0", status="healthy")
+    assert list(again.workers()) == ["worker:web:0"]
