@@ -1,6 +1,7 @@
 """Measures Rekindle, prints the figures, and writes them as JSON on request.
 
-The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `costs` (memory, threads
+The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `warm` (the same for Python
+functions, executed, warm and on standby), `costs` (memory, threads
 and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes), `events` (from
 SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe), `flood` (the
 same into a log file, and the restart of another worker meanwhile), `executors` (tasks through
@@ -40,8 +41,9 @@ from .probes import measure_probes
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
+from .warm import measure_warm, warm_lines
 
-PARTS = ("restarts", "costs", "probes", "events", "output", "flood", "executors", "chaos")
+PARTS = ("restarts", "warm", "costs", "probes", "events", "output", "flood", "executors", "chaos")
 
 
 def main() -> None:
@@ -88,6 +90,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         restarts = measure_restarts(built, rounds=options.rounds, mass_rounds=options.mass_rounds)
         print(_table(restarts), flush=True)
         figures["restarts"] = asdict(restarts)
+    if "warm" in options.parts:
+        print("measuring Python workers: executed, warm and on standby ...", flush=True)
+        warm = measure_warm(built, rounds=max(1, options.rounds // 3))
+        print("\n".join(warm_lines(warm)), flush=True)
+        figures["warm"] = asdict(warm)
     if "costs" in options.parts:
         print("measuring the cost of an idle supervisor ...", flush=True)
         costs, packages = measure_costs(built, options.idle), packages_pss_mb()

@@ -179,9 +179,12 @@ class Arena:
         return found[0]
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether the process has this arena among its arguments and is not a zombie."""
+        """Whether the process has this arena among its arguments or variables and is not a zombie."""
+        path = os.fsencode(self.path)
         try:
-            return os.fsencode(self.path) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if path in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                return True
+            return b"BENCH_ARENA=" + path in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:
             return False
 

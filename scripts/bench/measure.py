@@ -54,7 +54,9 @@ class Row:
     """The same as `running` for that incarnation, which is killed as soon as it runs."""
 
 
-def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tuple[Row, ...]:
+def single_kills(
+    arenas: Sequence[Arena], rounds: int, *, seed: int = 0, settle_s: float = SETTLE_S
+) -> tuple[Row, ...]:
     """Kill one worker after another, in a random order, each twice: idle, and as soon as it runs again."""
     order = random.Random(seed)
     revivals: list[list[tuple[Revival, Revival]]] = [[] for _ in arenas]
@@ -63,7 +65,7 @@ def single_kills(arenas: Sequence[Arena], rounds: int, *, seed: int = 0) -> tupl
     for done in range(0, rounds, _BLOCK):
         for arena, results in zip(arenas, revivals, strict=True):
             for _ in range(min(_BLOCK, rounds - done)):
-                time.sleep(SETTLE_S)
+                time.sleep(settle_s)
                 slot = order.randrange(arena.slots)
                 results.append((arena.kill_and_wait(slot), arena.kill_and_wait(slot)))
     return tuple(_row(arena.slots, results) for arena, results in zip(arenas, revivals, strict=True))

@@ -3,7 +3,8 @@
     python -m scripts.bench.supervised ARENA SLOTS DATABASE HEARTBEAT_S WORKER…
 
 Keeps a worker alive in every slot of an arena: no delay, no limit, every death committed to
-SQLite with synchronous=FULL before the next start. Prints `ready`, and stops when its standard
+SQLite with synchronous=FULL before the next start. In place of a WORKER, `--python`, `--warm` and
+`--standby` run a Python function. Prints `ready`, and stops when its standard
 input ends.
 """
 
@@ -12,7 +13,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rekindle.actors import HealthPolicy, RestartPolicy, StatusChanged, System, WorkerSpec, command
+from rekindle.actors import (
+    Command,
+    HealthPolicy,
+    PythonCall,
+    RestartPolicy,
+    StatusChanged,
+    System,
+    WorkerSpec,
+    command,
+)
 from rekindle.actors.messages.internal.to_supervisor import SupervisorMessage
 from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.cli.supervise.platform.memory import settle
@@ -55,17 +65,31 @@ def main() -> None:
 
 def specs(arena: Arena, heartbeat_s: int, worker: list[str]) -> list[WorkerSpec]:
     """A worker for every slot."""
-    further = [str(heartbeat_s)] if heartbeat_s else []
     health = HealthPolicy(staleness_s=15.0, heartbeat_interval_s=5.0)
     return [
         WorkerSpec(
             f"worker:bench:{slot}",
-            command(*worker, str(arena.path), str(slot), *further, reports_health=bool(further)),
+            _run(arena, slot, heartbeat_s, worker),
             restart=AT_ONCE,
             health=health,
+            env={"BENCH_ARENA": str(arena.path)},
         )
         for slot in range(arena.slots)
     ]
+
+
+def _run(arena: Arena, slot: int, heartbeat_s: int, worker: list[str]) -> Command | PythonCall:
+    target = "scripts.bench.warm_worker:serve"
+    match worker:
+        case ["--python"]:
+            return PythonCall(target)
+        case ["--warm"]:
+            return PythonCall(target, warm=True)
+        case ["--standby"]:
+            return PythonCall(target, warm=True, standby=1)
+        case _:
+            further = [str(heartbeat_s)] if heartbeat_s else []
+            return command(*worker, str(arena.path), str(slot), *further, reports_health=bool(further))
 
 
 if __name__ == "__main__":
