@@ -18,6 +18,8 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from .checkout import THIS, Checkout
@@ -36,6 +38,7 @@ from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
 from .output import line, measure_output
+from .peers.race import race_table, run_race
 from .probes import line as probe_line
 from .probes import measure_probes
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
@@ -50,6 +53,9 @@ def main() -> None:
     """Run the parts that the arguments name."""
     options = _arguments()
     with programs() as built:
+        if options.peers:
+            _race(built)
+            return
         figures = (_measure if options.against is None else _compare)(built, options)
     if options.json:
         document = {"machine": _machine(), **figures}
@@ -67,6 +73,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--against", type=Path, metavar="DIR", help="compare with the code of another checkout, by turns"
     )
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="measure other supervisors by turns, installed into a temporary folder; takes up to 10 minutes",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
     parser.add_argument("--rounds", type=int, default=300, help="single kills for each number of workers")
     parser.add_argument(
@@ -80,6 +91,13 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"unknown part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     options.parts = options.parts or list(PARTS)
     return options
+
+
+def _race(built: Programs) -> None:
+    if built.kind != "c":
+        raise SystemExit("the race with other supervisors needs a C compiler")
+    runners = run_race(built, partial(print, flush=True))
+    print(f"\n{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores\n\n{race_table(runners)}")
 
 
 def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:

@@ -55,12 +55,12 @@ def programs() -> Iterator[Programs]:
 
 
 @contextmanager
-def fresh_arena(slots: int) -> Iterator[Arena]:
+def fresh_arena(slots: int, *, deadline_s: float = 30.0) -> Iterator[Arena]:
     """An empty arena in memory: writing a page to a disk would block its writer."""
     shared_memory = Path("/dev/shm")
     within = shared_memory if os.access(shared_memory, os.W_OK) else None
     in_memory = tempfile.TemporaryDirectory(prefix="rekindle-bench-", dir=within)
-    with in_memory as folder, Arena(Path(folder) / "arena", slots) as arena:
+    with in_memory as folder, Arena(Path(folder) / "arena", slots, deadline_s=deadline_s) as arena:
         yield arena
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from tests.processes import policies
 from tests.processes.waiting import eventually
 from tests.services import postgres_service, postgres_url
 
@@ -57,6 +58,12 @@ class Rows:
             "SELECT restart_count FROM rekindle_worker_restart_policy WHERE component_id = ?", component_id
         )
         return found[0][0] if found else None
+
+
+@pytest.fixture(params=["executed", "warm"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test with Python workers that are executed, and with ones that a warm process forks."""
+    monkeypatch.setitem(policies.STARTED, "warm", request.param == "warm")
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from rekindle.actors import (
     Command,
     HealthPolicy,
@@ -35,6 +37,10 @@ SHORT = StopPolicy(ask_s=0.3, term_s=0.3, kill_s=5.0, last_s=5.0)
 LONG = StopPolicy(ask_s=20.0, term_s=5.0, kill_s=5.0, last_s=5.0)
 
 
+STARTED = {"warm": os.environ.get("REKINDLE_WORKERS") == "warm"}
+"""How Python workers are started; the fixture `both_ways` has a test run with each."""
+
+
 def sleeper(id_: str = "sleeper", **changes: object) -> WorkerSpec:
     """A foreign program that knows nothing of us."""
     return worker(id_, command("sleep", "1000"), **changes)
@@ -46,8 +52,9 @@ def shell(id_: str, script: str, **changes: object) -> WorkerSpec:
 
 
 def python(function: str, id_: str | None = None, **changes: object) -> WorkerSpec:
-    """A function of `workers.py`."""
-    return worker(id_ or function, PythonCall(f"tests.processes.workers:{function}"), **changes)
+    """A function of `workers.py`, executed or forked from a warm process."""
+    call = PythonCall(f"tests.processes.workers:{function}", warm=STARTED["warm"])
+    return worker(id_ or function, call, **changes)
 
 
 def worker(id_: str, run: Command | PythonCall, **changes: object) -> WorkerSpec:

@@ -64,11 +64,24 @@ def noted() -> list[WorkerSpec]:
     ]
 
 
+def warm() -> list[WorkerSpec]:
+    """Warm workers with a standby: some live on, some die all the time with their generation as exit code."""
+    eager = replace(QUICK, initial_delay_s=0.005, max_delay_s=0.02)
+    module = "tests.processes.warm_application"
+    serve = PythonCall(f"{module}:serve", warm=True, standby=1)
+    end = PythonCall(f"{module}:end_with_generation", warm=True, standby=1)
+    return [
+        *(worker(f"lives:{n}", serve) for n in range(2)),
+        *(worker(f"dies:{n}", end, restart=eager) for n in range(2)),
+    ]
+
+
 SETUPS: dict[str, Callable[[], list[WorkerSpec]]] = {
     "mixed": mixed,
     "crashing": crashing,
     "jobs": jobs,
     "noted": noted,
+    "warm": warm,
     "sleeper": single,
     "reporting": lambda: [python("wait")],
 }

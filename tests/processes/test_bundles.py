@@ -87,6 +87,7 @@ def test_an_abort_is_a_fatal_signal(crashed: System) -> None:
     assert "SIGABRT in abort" in bundle.sentence
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_bare_sigkill_is_never_called_a_lack_of_memory(run: Run) -> None:
     system = run(python("wait", restart=QUICK))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
@@ -101,6 +102,7 @@ def test_a_bare_sigkill_is_never_called_a_lack_of_memory(run: Run) -> None:
     assert bundle.at_wall_ms - 60_000 < bundle.heartbeat_wall_ms <= bundle.at_wall_ms
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_stop_by_an_operator_is_marked_as_such_and_is_not_a_death(run: Run) -> None:
     deaf = "trap '' TERM; echo deaf; while :; do sleep 1000; done"
     system = run(python("wait"), shell("deaf", deaf, stop=SHORT))

@@ -137,6 +137,7 @@ def test_f4_an_exit_code_that_means_give_up_fails_at_once(run: Run, rows: Rows) 
     assert eventually(lambda: rows.deaths("w") == [(1, "exited", 78, None, "mark_failed")])
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f4_a_function_that_does_not_exist_ends_with_its_code_and_says_why(run: Run) -> None:
     system = run(python("no_such_function", restart=replace(QUICK, give_up_exit_codes=(3,))))
     failed = system.wait_for("no_such_function", Status.FAILED, timeout_s=PATIENCE_S)
@@ -144,6 +145,7 @@ def test_f4_a_function_that_does_not_exist_ends_with_its_code_and_says_why(run: 
     assert any("no_such_function" in line for line in system.output("no_such_function"))
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_pp_09_the_end_of_a_killed_worker_is_noticed_within_a_second(run: Run) -> None:
     """In the best of ten tries: a busy machine may delay any one of them."""
     system = run(python("wait", restart=replace(QUICK, max_lifetime=None, max_in_window=None)))
@@ -159,6 +161,7 @@ def test_pp_09_the_end_of_a_killed_worker_is_noticed_within_a_second(run: Run) -
     raise AssertionError(took)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_pp_10_the_end_of_one_worker_is_noticed_although_its_twin_lives(run: Run) -> None:
     system = run(python("wait", "a"), python("wait", "b"))
     first, twin = pid_of(system, "a"), pid_of(system, "b")
@@ -170,6 +173,7 @@ def test_pp_10_the_end_of_one_worker_is_noticed_although_its_twin_lives(run: Run
     assert system.status("b").pid == twin
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f8_grandchildren_in_the_group_end_with_their_worker_and_a_stray_is_listed(
     run: Run,
 ) -> None:
@@ -199,6 +203,7 @@ def test_f8_a_grandchild_that_keeps_the_output_open_does_not_delay_the_death(run
     assert eventually(lambda: system.strays() == ())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f9_a_worker_has_its_own_channel_and_no_other_descriptor_of_ours(run: Run) -> None:
     read, write = os.pipe()
     os.set_inheritable(read, True)
@@ -228,6 +233,7 @@ def beyond_stdio(id_: str, pid: int) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_is_the_leader_of_its_own_session(run: Run) -> None:
     system = run(python("wait"), sleeper())
     for id_ in ("wait", "sleeper"):
@@ -244,6 +250,7 @@ def test_a_command_with_pdeathsig_runs_as_itself_and_is_back_after_a_kill(run: R
     assert ended(pid)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_that_closes_its_channel_is_ended_and_replaced(run: Run, rows: Rows) -> None:
     system = run(python("close_the_channel"))
     id_ = "close_the_channel"
@@ -255,6 +262,7 @@ def test_a_worker_that_closes_its_channel_is_ended_and_replaced(run: Run, rows: 
     ("of", "part"),
     [(WorkerOutput, "finish_at_once"), (WorkerOutput, "drain"), (Child, "read_frames"), (Child, "remains")],
 )
+@pytest.mark.usefixtures("both_ways")
 def test_a_death_is_reported_although_evidence_cannot_be_gathered(
     run: Run, rows: Rows, of: type, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def ended_bundle(system: System, id_: str) -> Bundle:
     return system.bundle(id_, 1)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_deadlock_is_reported_with_the_line_that_waits(run: Run) -> None:
     system = run(python("deadlock", health=IMPATIENT, stop=SHORT, restart=ONCE))
     with system.events() as events:
@@ -53,6 +54,7 @@ def test_a_deadlock_is_reported_with_the_line_that_waits(run: Run) -> None:
     assert "no progress of job 'deadlocked' since mark 'took the lock'" in bundle.sentence
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_loop_that_holds_the_gil_is_silent_and_still_shows_its_stack(run: Run) -> None:
     system = run(python("hold_the_gil", health=ATTENTIVE, stop=SHORT, restart=ONCE))
     bundle = ended_bundle(system, "hold_the_gil")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.processes.conftest import Rows, Run
 from tests.processes.policies import python, shell, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
@@ -30,6 +31,7 @@ def killed_for(run: Run, spec: WorkerSpec) -> WorkerDied:
     return died
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_rl_04_rl_07_a_worker_that_takes_too_much_memory_is_killed_and_comes_back(
     run: Run, rows: Rows
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_worker_that_leaks_descriptors_is_killed(run: Run) -> None:
     assert "descriptors" in died.death.detail
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_modest_worker_is_left_alone_while_its_neighbour_is_killed(run: Run) -> None:
     limits = ResourceLimits(kill_memory_mb=200, kill_threads=50, kill_descriptors=100, interval_s=OFTEN)
     system = run(sleeper(limits=limits), python("take_memory_once", "w", limits=limits))
@@ -66,6 +69,7 @@ def test_a_modest_worker_is_left_alone_while_its_neighbour_is_killed(run: Run) -
     assert system.status("sleeper").generation == 1
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_is_recycled_by_age_without_a_death(run: Run, rows: Rows) -> None:
     system = run(python("wait", "w", recycle=RecyclePolicy(after_s=0.5, jitter=0.0)))
     with system.events() as events:

@@ -38,6 +38,7 @@ from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sd_06_a_worker_that_stops_when_asked_exits_0_and_no_death_is_reported(run: Run, rows: Rows) -> None:
     system = run(python("wait"))
     system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S)
@@ -210,6 +211,7 @@ def test_sd_18_24_starts_and_stops_leave_nothing(database: Path, marks: list[str
         assert not [t.name for t in threading.enumerate() if t.name.startswith("rekindle-")]
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_stop_right_after_the_start_leaves_nothing(
     database: Path, marks: list[str], no_traces: None
 ) -> None:
@@ -259,6 +261,7 @@ def nemesis(mark: str, seed: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("both_ways")
 def test_f17_a_stop_amid_crashes_and_starts_ends_in_time_and_restarts_no_worker(
     run: Run, rows: Rows, seed: int
 ) -> None:

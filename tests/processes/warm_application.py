@@ -26,3 +26,13 @@ def fail(worker: Worker) -> None:
 def crash(worker: Worker) -> None:
     """End by a segmentation fault."""
     ctypes.string_at(0)
+
+
+def end_with_generation(worker: Worker) -> None:
+    """End with an exit code that names this incarnation."""
+    sys.exit(exit_code(worker.generation))
+
+
+def exit_code(generation: int) -> int:
+    """The code by which `end_with_generation` ends."""
+    return 1 + generation % 250

@@ -1,0 +1,1 @@
+"""What users would pick instead of Rekindle, measured by turns in the same run."""
