@@ -58,6 +58,12 @@ class Execution:
     how: str = ""
     holder: str = ""
     """The process that was executing the same job when this execution began."""
+    resumed: str | None = None
+    """The checkpoint that it was given."""
+    saved: str | None = None
+    """Its last checkpoint that is known to be stored."""
+    unsure: tuple[str, ...] = ()
+    """Its later ones, whose storing was not confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True)

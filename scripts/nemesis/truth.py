@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from .evidence import Execution, Life
@@ -55,15 +56,20 @@ def executions_of(notes: Iterable[dict[str, Any]]) -> tuple[Execution, ...]:
     """Every execution of a job that began, in the order of the beginnings."""
     found: dict[tuple[int, int, int], Execution] = {}
     for note in notes:
-        if note["what"] not in ("begin", "done"):
+        if "job" not in note:
             continue
         key = (note["job"], note["attempt"], note["pid"])
-        fields = {name: note[name] for name in ("job", "attempt", "worker", "generation", "pid")}
-        if note["what"] == "begin":
-            found[key] = Execution(**fields, began=note["at"], holder=note["holder"])
-        else:
-            begun = found[key]
-            found[key] = Execution(
-                **fields, began=begun.began, holder=begun.holder, done=note["at"], how=note["how"]
-            )
+        match note["what"]:
+            case "begin":
+                fields = {name: note[name] for name in ("job", "attempt", "worker", "generation", "pid")}
+                resumed = note.get("resumed")
+                found[key] = Execution(**fields, began=note["at"], holder=note["holder"], resumed=resumed)
+            case "saving":
+                found[key] = replace(found[key], unsure=(*found[key].unsure, note["data"]))
+            case "saved":
+                found[key] = replace(found[key], saved=note["data"], unsure=())
+            case "done":
+                found[key] = replace(found[key], done=note["at"], how=note["how"])
+            case _:
+                pass
     return tuple(found.values())

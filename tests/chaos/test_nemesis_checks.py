@@ -68,8 +68,20 @@ def event(number: int, type_: str, generation: int | None = None, **more: Any) -
 SOUND = Evidence(
     lives=(life(1, 0.0, 4.0), life(2, 5.0, 9.0, exit=3, ended=9.0), life(3, 10.0, 20.0, asked=True)),
     executions=(
-        Execution(job=1, attempt=1, worker=WORKER, generation=1, pid=101, began=3.0),
-        Execution(job=1, attempt=2, worker=WORKER, generation=2, pid=102, began=5.0, done=6.0, how="done"),
+        Execution(
+            job=1, attempt=1, worker=WORKER, generation=1, pid=101, began=3.0, saved="1:0", unsure=("1:1",)
+        ),
+        Execution(
+            job=1,
+            attempt=2,
+            worker=WORKER,
+            generation=2,
+            pid=102,
+            began=5.0,
+            done=6.0,
+            how="done",
+            resumed="1:1",
+        ),
     ),
     signals=(Signal(at=4.0, worker=WORKER, generation=1, pid=101, number=SIGKILL),),
     supervisors=(SupervisorRun(pid=10, began=0.0, ended=21.0, end="stopped", code=0, stop_ordered=20.0),),
@@ -116,6 +128,9 @@ DAMAGE: dict[str, Callable[[], Evidence]] = {
     "every job ends": lambda: replace(SOUND, jobs=(replace(SOUND.jobs[0], state="running"),)),
     "executions follow each other": lambda: replace(
         SOUND, executions=(replace(SOUND.executions[0], done=5.6), SOUND.executions[1])
+    ),
+    "executions continue from the last checkpoint": lambda: replace(
+        SOUND, executions=(SOUND.executions[0], replace(SOUND.executions[1], resumed=None))
     ),
     "a job is blamed for recorded deaths": lambda: replace(SOUND, crashes=SOUND.crashes * 2),
     "killed supervisors convict no job": lambda: replace(

@@ -26,6 +26,7 @@ from .claims import (
     cancelled,
     failed,
     finished,
+    given_back,
 )
 from .executions.execution import Execution, JobCancelledError, JobTimeoutError
 from .executions.executions import Executions
@@ -236,6 +237,8 @@ class JobWorker:
             result = encoded(self._processed(execution, claims))
         except JobCancelledError as error:
             return self._stopped(execution, error)
+        except QueueUnavailableError:
+            return given_back(claim)  # asked to stop while a checkpoint waited for the database
         except Exception as error:  # noqa: BLE001  # any exception of a job is the job's own error
             return self._failed(execution, error)
         finally:

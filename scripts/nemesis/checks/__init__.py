@@ -17,6 +17,7 @@ from .history import counters_equal_the_history, events_have_no_gap
 from .jobs import (
     a_job_is_blamed_for_recorded_deaths,
     every_job_ends,
+    executions_continue_from_the_last_checkpoint,
     executions_follow_each_other,
     killed_supervisors_convict_no_job,
     no_job_is_enqueued_twice,
@@ -55,6 +56,7 @@ CHECKS: tuple[Check, ...] = (
     no_job_is_enqueued_twice,
     every_job_ends,
     executions_follow_each_other,
+    executions_continue_from_the_last_checkpoint,
     a_job_is_blamed_for_recorded_deaths,
     killed_supervisors_convict_no_job,
     no_process_is_left,

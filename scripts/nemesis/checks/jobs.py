@@ -61,6 +61,22 @@ def executions_follow_each_other(evidence: Evidence) -> Iterator[str]:
             former = execution
 
 
+def executions_continue_from_the_last_checkpoint(evidence: Evidence) -> Iterator[str]:
+    """An execution is given the last checkpoint that was stored, or a later one that may have been."""
+    by_job: dict[int, list[Execution]] = defaultdict(list)
+    for execution in sorted(evidence.executions, key=lambda each: each.attempt):
+        by_job[execution.job].append(execution)
+    for job, executions in by_job.items():
+        right: set[str | None] = {None}
+        for execution in executions:
+            if execution.resumed not in right:
+                known = ", ".join(map(str, sorted(right, key=str)))
+                yield f"job {job}: {_named(execution)} continues from {execution.resumed}, not from {known}"
+            if execution.saved is not None:
+                right = {execution.saved}
+            right |= set(execution.unsure)
+
+
 def _named(execution: Execution) -> str:
     return f"attempt {execution.attempt} by {execution.worker} generation {execution.generation}"
 

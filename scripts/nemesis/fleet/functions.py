@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 import time
@@ -31,11 +32,11 @@ def clerk(worker: Worker) -> None:
     fate = Fate(witness, mortal=0.1)
 
     def process(job: Job) -> object:
-        lock = witness.begin(job.id, job.attempt)
+        lock = witness.begin(job.id, job.attempt, job.resumed)
         try:
-            _act(witness, fate, job.payload)
-        except ValueError:
-            witness.done(lock, job.id, job.attempt, "error")
+            _act(witness, fate, job)
+        except Exception as error:
+            witness.done(lock, job.id, job.attempt, "error" if isinstance(error, ValueError) else "lost")
             raise
         witness.done(lock, job.id, job.attempt, "done")
         return {"attempt": job.attempt}
@@ -44,10 +45,21 @@ def clerk(worker: Worker) -> None:
     witness.note("asked")
 
 
-def _act(witness: Witness, fate: Fate, payload: Any) -> None:
+def _save(witness: Witness, job: Job, data: str) -> None:
+    """Store a checkpoint; it is known to be stored only once the call has returned."""
+    witness.note("saving", job=job.id, attempt=job.attempt, data=data)
+    job.checkpoint(data)
+    witness.note("saved", job=job.id, attempt=job.attempt, data=data)
+
+
+def _act(witness: Witness, fate: Fate, job: Job) -> None:
+    payload: Any = job.payload
     until = time.monotonic() + float(payload["takes_s"])
     pause = threading.Event()
-    while time.monotonic() < until:
+    for step in itertools.count():
+        _save(witness, job, f"{job.attempt}:{step}")
+        if time.monotonic() >= until:
+            break
         pause.wait(TICK_S)
         fate.strike()
     match payload["do"]:

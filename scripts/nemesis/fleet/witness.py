@@ -50,10 +50,10 @@ class Witness:
             self._next_alive = time.monotonic() + ALIVE_EVERY_S
             self.note("alive")
 
-    def begin(self, job: int, attempt: int) -> int:
+    def begin(self, job: int, attempt: int, resumed: object = None) -> int:
         """Note that an execution begins; return the lock to give to `done`."""
         lock, holder = self._locked(f"job-{job}")
-        self.note("begin", job=job, attempt=attempt, holder=holder)
+        self.note("begin", job=job, attempt=attempt, holder=holder, resumed=resumed)
         return lock
 
     def done(self, lock: int, job: int, attempt: int, how: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .witness import FOLDER
 
-GROUPS = {"beat": 4, "plain": 3, "deaf": 1, "fragile": 2, "clerk": 4, "loner": 2, "scaled": 4}
+GROUPS = {"beat": 4, "plain": 3, "deaf": 1, "fragile": 2, "clerk": 3, "loner": 2, "guest": 1, "scaled": 4}
 """How many workers of each group the file asks for: twenty in all."""
 
 SCALED = "scaled"
@@ -62,6 +62,11 @@ jobs = {{ queues = ["work"] }}
 python = "scripts.nemesis.fleet.functions:clerk"
 count = {loner}
 jobs = {{ queues = ["work"], isolate_suspects = true, crash_retries = 2 }}
+
+[worker.guest]                    # without the address of the database
+python = "scripts.nemesis.fleet.functions:clerk"
+count = {guest}
+jobs = {{ queues = ["work"], via = "supervisor" }}
 
 [worker.scaled]
 command = {plain_command}
