@@ -9,6 +9,8 @@ book and restarts its timers.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -69,6 +71,7 @@ class AlertDesk(ResilientActor):
         known: tuple[Alert, ...] = (),
         component_ids: tuple[str, ...] = (),
         open_breakers: frozenset[str] = frozenset(),
+        healthy_since: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(persistence=persistence)
         self._broker = broker
@@ -77,6 +80,8 @@ class AlertDesk(ResilientActor):
         self._book = alert_rules.recalled(known)
         self._component_ids = component_ids
         self._open_breakers = open_breakers
+        self._healthy_since = healthy_since
+        """Workers that were healthy when the former program of this process was replaced."""
         self._deaths: dict[str, deque[int]] = {}
         self._settling: dict[str, Timer] = {}
         self._escalating: dict[int, Timer] = {}
@@ -86,6 +91,8 @@ class AlertDesk(ResilientActor):
         tell(self._broker, Subscribe(self.actor_ref))
         self._apply(alert_rules.begun(self._book, self._component_ids, self._now(), self._open_breakers))
         self.recover()
+        for id_, since in self._healthy_since.items():
+            self._settle(id_, since)
 
     def recover(self) -> None:
         """Keep the book and restart the timers."""
@@ -146,10 +153,14 @@ class AlertDesk(ResilientActor):
     def _health_changed(self, event: StatusChanged) -> None:
         """Only health that lasts ends an episode."""
         self._end_settling(event.component_id)
-        if event.new is Status.HEALTHY and self._book.of(event.component_id):
-            due = SettleDue(event.component_id)
-            timer = self._runtime.timers.after(self._policy.settle_s, self.actor_ref, due)
-            self._settling[event.component_id] = timer
+        if event.new is Status.HEALTHY:
+            self._settle(event.component_id, self._runtime.clock.monotonic())
+
+    def _settle(self, component_id: str, since: float) -> None:
+        if self._book.of(component_id):
+            left = max(0.0, since + self._policy.settle_s - self._runtime.clock.monotonic())
+            timer = self._runtime.timers.after(left, self.actor_ref, SettleDue(component_id))
+            self._settling[component_id] = timer
 
     def _end_settling(self, component_id: str) -> None:
         timer = self._settling.pop(component_id, None)

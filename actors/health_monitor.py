@@ -9,6 +9,8 @@ states, extends every deadline by the time it was away, and asks for what it may
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from loguru import logger
 from msgspec.structs import replace
@@ -20,6 +22,7 @@ from .facts.generations import GenerationStarted
 from .facts.health_status import Status
 from .facts.notices import Notice
 from .messages import StatusChanged, WorkerStarted
+from .messages.internal.hand_over import ReportMemory
 from .messages.internal.to_monitor import (
     Attend,
     BreakerTurned,
@@ -57,6 +60,7 @@ from .rules.worker_health.health_states import (
     Reported,
     Trigger,
 )
+from .rules.worker_health.known_health import KnownHealth, known_health, restore
 from .rules.worker_health.observed_worker import ObservedWorker, observed, to_mirror, with_heartbeats
 from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
@@ -77,8 +81,19 @@ _ELAPSED = Elapsed()
 class HealthMonitor(ResilientActor):
     """Derives the health of every worker from frames, exits and time."""
 
-    def __init__(self, *, runtime: Runtime, processes: Processes, persistence: Receiver) -> None:
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        processes: Processes,
+        persistence: Receiver,
+        known: Mapping[str, KnownHealth] = MappingProxyType({}),
+        known_at: float = 0.0,
+    ) -> None:
         super().__init__(persistence=persistence)
+        self._known = dict(known)
+        """The health of processes of the former program, until they are registered again."""
+        self._known_at = known_at
         self._runtime = runtime
         self._processes = processes
         self._supervisor: Receiver | None = None
@@ -150,6 +165,8 @@ class HealthMonitor(ResilientActor):
                 tell(reply_to, with_heartbeats(report, self._workers, self._runtime.clock.monotonic()))
             case Attend(supervisor=supervisor):
                 self._supervisor = supervisor
+            case ReportMemory(reply_to=reply_to):
+                tell(reply_to, {id_: known_health(worker) for id_, worker in self._workers.items()})
             case unknown:
                 self.unexpected(unknown)
 
@@ -165,7 +182,13 @@ class HealthMonitor(ResilientActor):
         now = self._runtime.clock.monotonic()
         worker = self._workers[request.component_id] = observed(request, now)
         self._mirror(worker)
-        self._watch(worker)
+        taken = self._known.pop(request.component_id, None)
+        if taken is None or taken.generation != request.generation:
+            self._watch(worker)
+            return
+        restore(worker, taken)
+        # What it sent during the upgrade is still in its channel: no silence counts before that is read.
+        self._watch(worker, now + min(ABSENCE_S, now - self._known_at))
 
     def _mark_failed(self, component_id: str) -> None:
         worker = self._workers.get(component_id)

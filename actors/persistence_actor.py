@@ -300,7 +300,8 @@ class PersistenceActor(ResilientActor):
         self._publish()
         for each in flushing:
             left = () if self._stood_down else self._batch.items
-            tell(each, Flushed(len(self._batch.records), self._stood_down, left, self._failures > 0))
+            unsaved, failed = len(self._batch.records), self._failures > 0
+            tell(each, Flushed(unsaved, self._stood_down, left, failed, self._number))
 
     def _hand_over(self, to: Receiver) -> None:
         self._put_back()

@@ -112,6 +112,10 @@ class Processes(Protocol):
         """Start the process."""
         ...
 
+    def adopt(self, request: SpawnRequest) -> None:
+        """Watch a process that the former program of this process started; nothing if it left none."""
+        ...
+
     def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Send the request over the worker's channel, if it has one."""
         ...

@@ -8,11 +8,14 @@ the Supervisor repeats its orders.
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from .deaths.death import Exit, signal_name
 from .messages import StopStepTaken, WorkerUnkillable
+from .messages.internal.hand_over import ReportMemory
 from .messages.internal.to_proxy import (
+    AdoptProcess,
     LadderElapsed,
     PauseProcess,
     ProcessExited,
@@ -52,11 +55,21 @@ from .rules.stop_ladder import (
     TellUnkillable,
     Terms,
     Trigger,
+    Unkillable,
     Wait,
     advance,
 )
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.worker_spec import WorkerSpec
+
+
+class KnownProcess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What only the proxy knows, as it is handed over when the supervisor is upgraded."""
+
+    component_id: str
+    ordered: int
+    state: State
+    step_due: float | None = None
 
 
 class WorkerProxy(ResilientActor):
@@ -71,6 +84,7 @@ class WorkerProxy(ResilientActor):
         supervisor: Receiver,
         monitor: Receiver,
         persistence: Receiver,
+        known: KnownProcess | None = None,
     ) -> None:
         super().__init__(persistence=persistence)
         self._spec = spec
@@ -83,6 +97,18 @@ class WorkerProxy(ResilientActor):
         self._ordered = 0
         """The latest generation that the Supervisor ordered."""
         self._timer: Timer | None = None
+        self._step_due: float | None = None
+        """When the current step of the ladder has waited long enough."""
+        if known is not None:
+            self._take_over(known)
+
+    def _take_over(self, known: KnownProcess) -> None:
+        """Go on with the process of the former program; a start that it had not begun comes anew."""
+        self._ordered = known.ordered
+        self._state = Absent() if isinstance(known.state, Spawning) else known.state
+        if isinstance(self._state, Stopping) and known.step_due is not None:
+            left = max(0.0, known.step_due - self._runtime.clock.monotonic())
+            self._wait(left, LadderElapsed(self._state.generation, self._state.step))
 
     def recover(self) -> None:
         """Ask what runs; an interrupted ladder starts over when the Supervisor repeats its order."""
@@ -122,10 +148,19 @@ class WorkerProxy(ResilientActor):
                 self._advance(Ended(generation, exit_, remains))
             case ReportProcess():
                 self._ask_what_runs()
+            case AdoptProcess():
+                self._adopt()
+            case ReportMemory(reply_to=reply_to):
+                tell(reply_to, KnownProcess(self._spec.id, self._ordered, self._state, self._step_due))
             case ProcessFound():
                 self._found(message)
             case unknown:
                 self.unexpected(unknown)
+
+    def _adopt(self) -> None:
+        if isinstance(self._state, Alive | Stopping | Unkillable):
+            request = SpawnRequest(self._spec, self._state.generation, self.actor_ref, self._monitor)
+            self._processes.adopt(request)
 
     def _ask_what_runs(self) -> None:
         self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._ordered))
@@ -166,9 +201,7 @@ class WorkerProxy(ResilientActor):
                 self._processes.signal(id_, generation, signum)
                 self._tell_step(generation, signal_name(signum))
             case Wait(generation=generation, step=step, seconds=seconds):
-                self._cancel_timer()
-                timer = LadderElapsed(generation, step)
-                self._timer = self._runtime.timers.after(seconds, self.actor_ref, timer)
+                self._wait(seconds, LadderElapsed(generation, step))
             case TellGone(generation=generation, exit=exit_, forced=forced, remains=remains):
                 self._cancel_timer()
                 tell(self._supervisor, ProcessGone(id_, generation, exit_, forced, remains))
@@ -187,7 +220,13 @@ class WorkerProxy(ResilientActor):
     def _tell_step(self, generation: int, step: str, detail: str = "") -> None:
         tell(self.persistence, StopStepTaken(self._spec.id, generation, step, detail))
 
+    def _wait(self, seconds: float, message: LadderElapsed) -> None:
+        self._cancel_timer()
+        self._step_due = self._runtime.clock.monotonic() + seconds
+        self._timer = self._runtime.timers.after(seconds, self.actor_ref, message)
+
     def _cancel_timer(self) -> None:
+        self._step_due = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -31,6 +31,7 @@ def open_store(
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     worker_database: str | None = None,
     spool: str | os.PathLike[str] | None = None,
+    lock: int | None = None,
 ) -> SqlStore:
     """Open a store, create it if it is missing, and bring its tables up to date.
 
@@ -42,6 +43,8 @@ def open_store(
             by default this one, with its password.
         spool: the file for records that cannot be written at a stop; beside the file of SQLite unless
             it is given, and none for PostgreSQL.
+        lock: the descriptor that holds the right to an SQLite file already: the former program of
+            this process took it, and was upgraded.
 
     Raises:
         StoreOwnedError: another supervisor owns it; the message names its pid.
@@ -53,7 +56,9 @@ def open_store(
     from .store_opener import open_sql_store
 
     file = None if spool is None else Path(spool)
-    store = open_sql_store(os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms, spool=file)
+    store = open_sql_store(
+        os.fspath(where), exclusive=exclusive, busy_timeout_ms=busy_timeout_ms, spool=file, lock=lock
+    )
     if worker_database is not None:
         store.address = worker_database
     return store

@@ -35,7 +35,7 @@ from rekindle.worker.jobs.queue_address import open_claims
 
 from .database.database_file import SameFile
 from .database.driver_errors import commit_failure, failure, translated
-from .database.ownership import Ownership, Unowned
+from .database.ownership import FileOwnership, Ownership, Unowned
 from .database.wall_clock import wall_ms
 from .database.write_connection import Writing
 from .database.write_priority import Precedence
@@ -271,6 +271,11 @@ class SqlStore:
                 away = put_damaged_away(file)
                 logger.error("store: records of a former run cannot be taken in; see {}: {!r}", away, error)
         return count
+
+    @property
+    def lock(self) -> int | None:
+        """The descriptor that holds the exclusive right to the database, if one does."""
+        return self._ownership.descriptor if isinstance(self._ownership, FileOwnership) else None
 
     def close(self) -> None:
         """Close files and connections. Safe to call twice."""

@@ -16,6 +16,7 @@ from rekindle.actors.facts.records import RECENT_DEATHS
 
 from .database.driver_errors import translated
 from .database.read_only_engine import read_only_engine
+from .schema import migrate
 from .schema.migrate import REVISIONS, revision_of
 from .schema.tables import DEATH, METADATA, POLICY
 from .sql.encoding import WITHOUT_DETAILS
@@ -79,7 +80,7 @@ def is_current(where: str | os.PathLike[str]) -> bool:
     """
     engine, name = read_only_engine(os.fspath(where))
     with translated(name), engine.connect() as connection:
-        return revision_of(connection) == REVISIONS[-1]
+        return migrate.is_current(connection, name)
 
 
 def _problems(connection: Connection) -> tuple[str, ...]:

@@ -31,12 +31,17 @@ LOG_LENGTH = (CHECKPOINT_AFTER + 100) * (PAGE_SIZE + 24)
 
 
 def open_sql_store(
-    where: str, *, exclusive: bool, busy_timeout_ms: int, spool: Path | None = None
+    where: str,
+    *,
+    exclusive: bool,
+    busy_timeout_ms: int,
+    spool: Path | None = None,
+    lock: int | None = None,
 ) -> SqlStore:
     """Open the store at this address; see `open_store`."""
     found = path_or_url(where)
     if isinstance(found, str):
-        return _open_sqlite(found, exclusive, busy_timeout_ms, spool)
+        return _open_sqlite(found, exclusive, busy_timeout_ms, spool, lock)
     engine = postgresql_engine(found, lock_timeout_ms=busy_timeout_ms)
     return _open_postgresql(engine, found, exclusive, spool)
 
@@ -51,13 +56,15 @@ def open_to_look(where: str) -> SqlStore:
     return SqlStore(engine, engine, name=name)
 
 
-def _open_sqlite(path: str, exclusive: bool, busy_timeout_ms: int, spool: Path | None) -> SqlStore:
+def _open_sqlite(
+    path: str, exclusive: bool, busy_timeout_ms: int, spool: Path | None, lock: int | None = None
+) -> SqlStore:
     check_place(Path(path))
     # Two names of one file must lead to one lock.
     database = Path(os.path.realpath(path))
     name = str(database)
     prepare(database, _create_sqlite)
-    ownership: Ownership = FileOwnership(database) if exclusive else Unowned()
+    ownership: Ownership = FileOwnership(database, lock) if exclusive else Unowned()
     try:
         writer = sqlite_engine(
             name,

@@ -192,6 +192,14 @@ class Operator(Protocol):
         """Begin to shut down, or escalate a shutdown in progress; returns at once."""
         ...
 
+    def upgrade(self, python: str | None, /, *, only_check: bool = False) -> Summary:
+        """Check another installation, and begin to replace this program by it unless only that is wanted."""
+        ...
+
+    def latest_upgrade(self) -> Summary:
+        """How often the supervisor was upgraded, and what became of the latest attempt."""
+        ...
+
     def scale(self, name: str, count: int, /) -> Summary | None:
         """Set the number of workers of a group."""
         ...

@@ -202,6 +202,27 @@ class GatewayRestored(msgspec.Struct, frozen=True):
     detail: str
 
 
+class SupervisorUpgraded(msgspec.Struct, frozen=True):
+    """Another program replaced the supervisor in the same process; the workers ran on."""
+
+    old: str
+    """The version before."""
+    new: str
+    blind_ms: int
+    """How long no process was watched; what happened meanwhile is recorded after it."""
+    number: int
+    """Counts the upgrades of this process, also those that failed."""
+
+
+class UpgradeFailed(msgspec.Struct, frozen=True):
+    """The program that replaced the supervisor did not become ready, and the former one is back."""
+
+    reason: str
+    version: str
+    """The version that is back."""
+    blind_ms: int
+
+
 class LogInterrupted(msgspec.Struct, frozen=True):
     """A log file cannot be written; lines are dropped and counted when no more can wait in memory."""
 
@@ -255,6 +276,8 @@ WiderEvent = (
     | RecordSetAside
     | GatewayLost
     | GatewayRestored
+    | SupervisorUpgraded
+    | UpgradeFailed
     | LogInterrupted
     | LogResumed
     | StartsHindered

@@ -97,6 +97,11 @@ def channel_pair() -> tuple[Channel, socket.socket]:
     return Channel(ours, looks_first=not refuses), theirs
 
 
+def inherited_channel(descriptor: int) -> Channel:
+    """Our end of a channel that the former program of this process opened."""
+    return Channel(socket.socket(fileno=descriptor), looks_first=not refuses_descriptors())
+
+
 @cache
 def refuses_descriptors() -> bool:
     """Whether this kernel can refuse descriptors on a unix socket; found by trying."""

@@ -24,6 +24,7 @@ from .logs.worker_log import WorkerLog
 from .oom_kills import OomKills
 from .spawn.pipes import BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE
 from .spawn.spawner import Spawned
+from .takeover.known_child import KnownChild
 from .watch.frame_reader import FrameReader
 from .watch.output_tail import shown
 from .watch.reaper import reap
@@ -86,6 +87,45 @@ class Child:
         self._usage: Spent | None = None
         self._reader = FrameReader(request.spec.health.max_bad_frames)
         self._violation_reported = False
+
+    # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
+
+    def known(self) -> tuple[KnownChild, dict[str, int]]:
+        """What is handed over of it, and its descriptors."""
+        output, streams = self.output.known()
+        own = {
+            "pidfd": self.pidfd,
+            "channel": -1 if self.channel is None else self.channel.fileno(),
+            "notify": -1 if self.notify is None else self.notify.fileno(),
+            "crash_dump": self._spawned.crash_dump,
+        }
+        known = KnownChild(
+            component_id=self.id,
+            generation=self.generation,
+            pid=self.pid,
+            began=self._began,
+            start=self.start,
+            start_note=self.start_note,
+            output=output,
+            frame=self._reader.rest,
+            refused=self._reader.refused,
+            violation=self._reader.violation,
+            last_signal=self._last_signal,
+            stack_signal=self._stack_signal,
+            oom_kills=self._kills_before,
+            fingerprint=self._fingerprint() or Fingerprint(),
+            notify_address=None if self.notify is None else self.notify.address,
+            cgroup=None if self.cgroup is None else str(self.cgroup.path),
+            counts_memory=self.cgroup is not None and self.cgroup.counts_memory,
+        )
+        return known, {name: each for name, each in {**own, **streams}.items() if each != -1}
+
+    def take_over(self, known: KnownChild) -> None:
+        """Go on where the former program of this process stopped."""
+        self._began = known.began
+        self._last_signal, self._stack_signal = known.last_signal, known.stack_signal
+        self._reader.take_over(known.frame, known.refused, known.violation)
+        self.output.take_over(known.output)
 
     # ── what it sends ─────────────────────────────────────────────────────────────────────
 

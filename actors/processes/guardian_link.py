@@ -7,6 +7,7 @@ supervisor ends. A guardian that is killed is started again. See `worker/guardia
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -19,10 +20,15 @@ from loguru import logger
 from .spawn.posix_spawn import fork_lock
 from .spawn.spawner import worker_file
 from .watch.epoll_loop import EpollLoop
+from .watch.reaper import reap
 
 MOST_RESTARTS = 5
 REST_S = 60.0
 """How long the next start waits after that many in a row within this time."""
+
+
+END_S = 5.0
+"""How long a guardian may take to end."""
 
 
 class GuardianLink:
@@ -32,11 +38,23 @@ class GuardianLink:
         self._mark = mark
         self._loop = loop
         self._socket: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
         self._restarts: list[float] = []
         self._pidfd = -1
         self._is_dismissed = False
         self._cgroup: Path | None = None
+
+    def known(self) -> dict[str, int]:
+        """The descriptors to hand over when the supervisor is upgraded; empty while no guardian runs."""
+        if self._socket is None or self._pidfd == -1:
+            return {}
+        return {"guardian": self._socket.fileno(), "guardian_pidfd": self._pidfd}
+
+    def take_over(self, pid: int, link: int, pidfd: int, cgroup: Path | None) -> None:
+        """Go on with the guardian that the former program of this process started."""
+        self._socket, self._pid, self._pidfd = socket.socket(fileno=link), pid, pidfd
+        self._cgroup = cgroup
+        self._loop.watch(self._pidfd, self._ended)
 
     def start(self) -> None:
         """Start the guardian; without one, commands may outlive a killed supervisor, so it is tried again."""
@@ -51,7 +69,7 @@ class GuardianLink:
     def _start(self) -> None:
         self._socket, peer = socket.socketpair()
         with peer, fork_lock:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(worker_file("guardian.py")), str(os.getpid())],
                 stdin=peer.fileno(),
                 stdout=subprocess.DEVNULL,
@@ -60,10 +78,11 @@ class GuardianLink:
                 cwd="/",
                 start_new_session=True,
             )
+        self._pid, process.returncode = process.pid, 0  # reaped by its pidfd
         # Not as an argument: other users could read it, and start processes that seem to be ours.
         self._say(self._mark)
         self._say_cgroup()
-        self._pidfd = os.pidfd_open(self._process.pid)
+        self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._ended)
 
     def _ended(self) -> None:
@@ -115,7 +134,7 @@ class GuardianLink:
     @property
     def pid(self) -> int | None:
         """The guardian's, while it runs."""
-        return None if self._process is None else self._process.pid
+        return self._pid
 
     def _say(self, line: str) -> None:
         if self._socket is not None:
@@ -129,9 +148,13 @@ class GuardianLink:
             self._socket = None
         if self._pidfd != -1:
             self._loop.unwatch(self._pidfd)
+            poll = select.poll()
+            poll.register(self._pidfd, select.POLLIN)
+            if poll.poll(END_S * 1000):
+                reap(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
-        if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(5.0)
-            self._process = None
+        elif self._pid is not None:  # it was started, and cannot be watched
+            with suppress(OSError):
+                os.waitpid(self._pid, 0)
+        self._pid = None

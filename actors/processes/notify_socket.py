@@ -63,6 +63,14 @@ class NotifySocket:
             self._socket.close()
             raise
 
+    @classmethod
+    def inherited(cls, address: str, descriptor: int) -> NotifySocket:
+        """A socket that the former program of this process opened."""
+        made = cls.__new__(cls)
+        made.address = address
+        made._socket = socket.socket(fileno=descriptor)
+        return made
+
     def fileno(self) -> int:
         """The number of the descriptor."""
         return self._socket.fileno()

@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import Empty
 
 from ..facts.usage import Usage
+from ..handover import Estate, Inheritance
 from ..messages.internal.to_proxy import ProcessFound, SpawnFailed
 from ..ports import CancelledJob, ClaimSource, Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
@@ -43,6 +44,8 @@ from .spawn.spawner import Begun, Spawner
 from .spawn.start_marks import StartMarks
 from .spawn.warm.warm_processes import WarmProcesses
 from .strays import reap_orphans, session_of, waited_for
+from .takeover.freeze import Freeze
+from .takeover.inherited_table import InheritedTable, Lasting, leave
 from .usage_sampler import UsageSampler
 from .watch.child_watch import ChildWatch, report_to_both
 from .watch.epoll_loop import EpollLoop
@@ -68,8 +71,12 @@ class RealProcesses:
         claims: ClaimSource | None = None,
         fingerprints: Fingerprints | None = None,
         inherited_sockets: Mapping[str, int] | None = None,
+        launcher: Launcher | None = None,
+        inheritance: Inheritance | None = None,
     ) -> None:
-        self.mark = uuid.uuid4().hex
+        self._inherited = InheritedTable(inheritance)
+        left_table = self._inherited.table
+        self.mark = uuid.uuid4().hex if left_table is None else left_table.mark
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._children: dict[str, Child] = {}
         self._pending_starts = PendingStarts()
@@ -77,6 +84,8 @@ class RealProcesses:
         """No process is started from now on."""
         self._is_ending = False
         """No start is in progress: the table closes with the last process."""
+        self._is_frozen = False
+        """Starts that have not begun are left to the program that replaces this one."""
         self.transcript = Transcript(self.mark)
         self.logs = LogWriter()
         self._sampler = UsageSampler()
@@ -89,8 +98,8 @@ class RealProcesses:
             undo.callback(self._memory.close)
             self._lookups = CodeLookups(fingerprints or Fingerprints())
             undo.callback(self._lookups.close)
-            self._launcher = Launcher()
-            undo.callback(self._launcher.close, CLOSE_S)
+            self._launcher, self._owns_launcher = launcher or Launcher(), launcher is None
+            undo.callback(self._end_launcher, CLOSE_S)
             self._outputs = EpollLoop("output")
             undo.callback(self._outputs.post, self._outputs.end)
             self._loop = EpollLoop("watcher")
@@ -107,8 +116,11 @@ class RealProcesses:
         )
         self._spawner.claims = self._watch.claims = None if claims is None else ClaimDesk(claims, self.mark)
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
+        self._lasting = Lasting(self.mark, self.transcript, self._marks, self._cgroups, self._guardian)
+        if left_table is not None:
+            self._inherited.restore(self._lasting)
         if self._guardian is not None:
-            self._loop.post(self._guardian.start)
+            self._loop.post(self._guardian.start if self._guardian.pid is None else lambda: None)
 
     # ── for the actors ───────────────────────────────────────────────────────────────────
 
@@ -116,6 +128,10 @@ class RealProcesses:
         """Start the process."""
         self._pending_starts.add(request.spec.id)
         self._launcher.start(lambda: self._spawn(request))
+
+    def adopt(self, request: SpawnRequest) -> None:
+        """Watch a process that the former program of this process started."""
+        self._launcher.post(lambda: self._adopt(request))
 
     def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Send the worker a control line over its channel."""
@@ -190,7 +206,7 @@ class RealProcesses:
     def reap_orphans(self) -> None:
         """Reap ended children that are not workers; must not be used in a host's process."""
         # On the thread that starts workers, which knows each of them before it makes the next call.
-        self._launcher.post(lambda: reap_orphans({child.pid for child in self._living()}))
+        self._launcher.post(lambda: reap_orphans(self._inherited.pids | {c.pid for c in self._living()}))
 
     def forget(self, component_id: str) -> None:
         """Drop everything about a worker that was removed."""
@@ -214,7 +230,11 @@ class RealProcesses:
         self._outputs.join(0.2)
         self.logs.close()
         self.sockets.close()
-        return self._launcher.close(timeout_s) and ended
+        return self._end_launcher(timeout_s) and ended
+
+    def _end_launcher(self, timeout_s: float) -> bool:
+        end = self._launcher.close if self._owns_launcher else self._launcher.settle
+        return end(timeout_s)
 
     def _order(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
         self._once_started(component_id, lambda: self._act(component_id, generation, act))
@@ -229,6 +249,8 @@ class RealProcesses:
         try:
             if self._is_closing:
                 raise OSError("the system is closing")
+            if self._is_frozen:
+                return
             resume = partial(self._launcher.start, lambda: self._spawn(request, may_wait=False))
             if may_wait and self._spawner.wait(request.spec, resume):
                 return
@@ -263,6 +285,44 @@ class RealProcesses:
         for call in (tell_news, *orders):
             attempt(call)
 
+    # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
+
+    def _adopt(self, request: SpawnRequest) -> None:
+        known = self._inherited.find(request.spec.id, request.generation)
+        if known is None:
+            return
+        log = self.logs.log_of(request.spec, request.generation)
+        spawned = self._inherited.spawned(known)
+        child = Child(request, spawned, self.transcript, known.oom_kills, lambda: known.fingerprint, log)
+        child.take_over(known)
+        self._children[child.id] = child
+        self._inherited.claimed(child.id)
+        self._loop.post(lambda: self._watch.take_over(child))
+
+    def end_unclaimed(self) -> None:
+        """End what the former program left and this one does not supervise; it is reaped as a stranger."""
+        self._launcher.post(self._inherited.end_unclaimed)
+
+    def freeze(self, timeout_s: float) -> bool:
+        """Start, reap and read nothing from now on; whether everything that was begun is reported.
+
+        Orders are carried out until `leave` ends the thread.
+        """
+        self._is_frozen = True
+        self._launcher.post(self._warm.close)
+        if not self._launcher.settle(timeout_s):
+            return False
+        self._checks.close(timeout_s)
+        return Freeze(self._loop, self._outputs, self._ended).freeze(self._living, timeout_s)
+
+    def leave(self, estate: Estate, timeout_s: float) -> None:
+        """End the threads and hand everything over."""
+        self._loop.post(self._loop.end)
+        self._loop.join(timeout_s)
+        self.logs.close()
+        leave(estate, self._lasting, self._living())
+        estate.leave("sockets", None, **self.sockets.handed_over())
+
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def _act(self, component_id: str, generation: int, act: Callable[[Child], None]) -> None:
@@ -293,7 +353,7 @@ class RealProcesses:
     def _known_pids(self) -> set[int | None]:
         """Children of this process that were not adopted."""
         guardian = None if self._guardian is None else self._guardian.pid
-        return {*waited_for, guardian, *(child.pid for child in self._living())}
+        return {*waited_for, guardian, *self._inherited.pids, *(child.pid for child in self._living())}
 
     def _announce_cgroup(self, path: Path) -> None:
         """Have the guardian end everything in the control group of all workers, if this process is killed.

@@ -45,12 +45,12 @@ def run_tool(
     env: Mapping[str, str],
     timeout_s: float,
     until: int | None = None,
-    given: bytes = b"",
+    given: bytes | int = b"",
 ) -> Ran:
     """Run a program; its exit, and what it wrote to stdout and stderr.
 
     It is killed at its time limit, or as soon as the descriptor `until` is readable. It reads what is
-    given to it from its stdin.
+    given to it from its stdin, which may be a descriptor.
 
     Raises:
         OSError: it could not be started.
@@ -68,10 +68,10 @@ def run_tool(
 
 
 @contextmanager
-def _readable(given: bytes) -> Iterator[int]:
+def _readable(given: bytes | int) -> Iterator[int]:
     """A descriptor from which the program reads this. A file in memory: a pipe may block its writer."""
-    if not given:
-        yield subprocess.DEVNULL
+    if isinstance(given, int) or not given:
+        yield given or subprocess.DEVNULL
         return
     with os.fdopen(os.memfd_create("stdin", os.MFD_CLOEXEC), "w+b") as file:
         file.write(given)

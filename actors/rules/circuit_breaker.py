@@ -20,14 +20,14 @@ from ..spec.policies.breaker_policy import BreakerPolicy
 # ── states ───────────────────────────────────────────────────────────────────────────────
 
 
-class Closed(msgspec.Struct, frozen=True):
+class Closed(msgspec.Struct, frozen=True, tag=True):
     """No outage is known."""
 
     deaths: tuple[tuple[int, str], ...] = ()
     """Recent deaths, oldest first."""
 
 
-class Open(msgspec.Struct, frozen=True):
+class Open(msgspec.Struct, frozen=True, tag=True):
     """Restarts are held until a canary may try."""
 
     since_ms: int
@@ -37,7 +37,7 @@ class Open(msgspec.Struct, frozen=True):
     """How many canaries have failed."""
 
 
-class HalfOpen(msgspec.Struct, frozen=True):
+class HalfOpen(msgspec.Struct, frozen=True, tag=True):
     """One worker is started as the canary."""
 
     since_ms: int

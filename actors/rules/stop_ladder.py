@@ -63,11 +63,11 @@ def ladder(policy: StopPolicy, urgency: Urgency, has_channel: bool, stacks: bool
             return kill
 
 
-class Absent(msgspec.Struct, frozen=True):
+class Absent(msgspec.Struct, frozen=True, tag=True):
     """There is no process."""
 
 
-class Spawning(msgspec.Struct, frozen=True):
+class Spawning(msgspec.Struct, frozen=True, tag=True):
     """The process is being started; a stop that arrives meanwhile waits for the outcome."""
 
     generation: int
@@ -76,14 +76,14 @@ class Spawning(msgspec.Struct, frozen=True):
     """The machine had no room for the process; the start is tried again later."""
 
 
-class Alive(msgspec.Struct, frozen=True):
+class Alive(msgspec.Struct, frozen=True, tag=True):
     """It runs."""
 
     generation: int
     pid: int
 
 
-class Stopping(msgspec.Struct, frozen=True):
+class Stopping(msgspec.Struct, frozen=True, tag=True):
     """It is being ended; `rungs` are the steps still to come."""
 
     generation: int
@@ -97,7 +97,7 @@ class Stopping(msgspec.Struct, frozen=True):
     """It was told to take no more work, and has time to finish what it has."""
 
 
-class Unkillable(msgspec.Struct, frozen=True):
+class Unkillable(msgspec.Struct, frozen=True, tag=True):
     """It survived SIGKILL (a frozen cgroup, a dead disk); nothing is started beside it."""
 
     generation: int

@@ -65,6 +65,12 @@ class Lane:
         """How many calls wait."""
         return len(self._calls)
 
+    def pass_through(self, timeout_s: float) -> bool:
+        """Wait until everything that was posted before is done; whether that was so in time."""
+        done = threading.Event()
+        self.post(done.set)
+        return done.wait(timeout_s)
+
     def close(self, timeout_s: float) -> bool:
         """Make the calls that are queued, then end the thread; whether it ended in time."""
         self._is_closed = True

@@ -76,6 +76,24 @@ class ThreadRuntime:
     def _lane(self, name: str) -> Lane:
         return self._lanes.get(name) or self._lanes.setdefault(name, Lane(name))
 
+    def stop_timers(self, timeout_s: float = CLOSE_S) -> None:
+        """Deliver no scheduled message from now on."""
+        self._timekeeper.close(timeout_s)
+
+    def run_empty(self, timeout_s: float) -> bool:
+        """Wait until no actor has a message, which lasts if nothing outside sends one; whether that was so.
+
+        A round finds the lanes empty if it begins and ends without a message in any of them.
+        """
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            lanes = tuple(self._lanes.values())
+            if not all(lane.pass_through(max(0.0, deadline - time.monotonic())) for lane in lanes):
+                return False
+            if not any(lane.length for lane in lanes):
+                return True
+        return False
+
     def close(self, timeout_s: float = CLOSE_S) -> bool:
         """Stop every actor and thread; whether all of them ended in time."""
         self._timekeeper.close(timeout_s)

@@ -147,5 +147,7 @@ def _move(word: str, worker: str, some: float, chance: random.Random) -> Move:
             return moves.ActorRaises(chance.choice(_ACTORS))
         case "restart":
             return moves.Restart(worker)
+        case "upgrade_supervisor":
+            return moves.UpgradeSupervisor(chance.choice((1, 1, 2)))
         case _:
             return moves.Reset(worker)

@@ -90,6 +90,10 @@ class VirtualTimers:
         waiting = sorted(entry for entry in self._heap if entry[2].receiver is not None)
         return [(due, timer.message) for due, _, timer in waiting]
 
+    def waiting(self) -> list[HeapTimer]:
+        """The timers that were not cancelled."""
+        return [timer for _, _, timer in self._heap if timer.receiver is not None]
+
     def fire(self) -> None:
         """Let time pass to the next timer and deliver it."""
         due, _, timer = heappop(self._heap)
@@ -235,6 +239,15 @@ class SimulationRuntime:
         for ref in self._refs:
             end_actor(ref)
         self.settle()
+
+    def retire(self) -> None:
+        """End the actors and their timers, as an upgrade does; what is not an actor goes on."""
+        actors = {ref.actor_urn for ref in self._refs}
+        for timer in self.virtual_timers.waiting():
+            if isinstance(timer.receiver, pykka.ActorRef) and timer.receiver.actor_urn in actors:
+                timer.cancel()
+        self.crash()
+        self._refs.clear()
 
     def crash(self) -> None:
         """End at once, as a killed process does: no message under way is delivered, no actor is notified."""

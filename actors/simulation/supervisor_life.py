@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pykka
 
 from .. import messages
 from ..facts.runs import RunKept
 from ..messages import ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
+from ..messages.internal.hand_over import GoOn, ReportMemory
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.stop_policy import Urgency
+from ..supervision.known_worker import KnownFleet
+from ..supervisor.left_behind import LeftBehind
 from ..system.assembly import EVENT_LINGER_S, assemble
 from . import observer
 from .faulty_store import FaultyStore
@@ -31,6 +35,10 @@ from .scripted.scripted_processes import ScriptedProcesses
 
 if TYPE_CHECKING:
     from .virtual_run import VirtualRun
+
+
+ROUNDS = 4
+"""How often an upgrade writes what the actors say, until they have nothing to say."""
 
 
 class ScriptedMistakeError(RuntimeError):
@@ -78,6 +86,11 @@ class SupervisorLife:
         if run.queues is not None:
             run.queues.run, run.queues.is_away = f"run {self.number}", False
         run.note(SupervisorStarted(run.clock.now, self.number, run.clock.wall_ms()))
+        self._assemble()
+        self.actors.supervisor.tell(messages.StartWorkers(None))
+
+    def _assemble(self, left: LeftBehind | None = None) -> None:
+        run = self.run
         self.actors = assemble(
             [role.spec for role in run.scenario.roles],
             runtime=self.runtime,
@@ -87,9 +100,52 @@ class SupervisorLife:
             event_linger_s=EVENT_LINGER_S,  # as on real threads
             alerts=AlertPolicy(),
             run=f"run {self.number}",
+            left=left,
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))
-        self.actors.supervisor.tell(messages.StartWorkers(None))
+
+    def upgrade(self) -> None:
+        """Replace the actors; the processes run on, and report to the new ones.
+
+        The document goes through JSON, as between two programs. While the store does not answer, or the
+        supervisor stops, an upgrade is refused and nothing changes.
+        """
+        memory = None
+        for _ in range(ROUNDS):  # a commit leads to further messages, which may lead to further records
+            if self.store.state is not DatabaseState.BACK or self.has_stopped or self.is_over:
+                return
+            self.has_flushed = False
+            self.flush()
+            self.runtime.settle()
+            memory = self._memory()
+        if not self.has_flushed or memory is None or self.is_over:
+            return
+        self.has_flushed = False
+        document = msgspec.json.encode(memory)
+        self.runtime.retire()
+        self._assemble(msgspec.json.decode(document, type=LeftBehind))
+        self.runtime.settle()
+        self.actors.supervisor.tell(GoOn(_Inbox(lambda _: None)))
+        self.runtime.settle()
+
+    def _memory(self) -> LeftBehind | None:
+        """What only the actors know; None if the Supervisor refuses."""
+        answers: list[Any] = []
+        health: list[Any] = []
+        if self.is_over:
+            return None
+        self.actors.supervisor.tell(ReportMemory(_Inbox(answers.append)))
+        self.actors.monitor.tell(ReportMemory(_Inbox(health.append)))
+        self.runtime.settle()
+        if not answers or not isinstance(answers[0], KnownFleet):
+            return None
+        fleet, *processes = answers
+        return LeftBehind(
+            fleet=fleet,
+            health=health[0],
+            processes={each.component_id: each for each in processes},
+            at=self.run.clock.now,
+        )
 
     def kill(self) -> None:
         """End it as kill -9 does; its guardian ends the workers."""

@@ -44,6 +44,9 @@ class VirtualMoves:
                 self._life.have_it_raise(actor.class_name, times)
             case moves.KillSupervisor(back_after_s=back_after_s):
                 self._run.kill_supervisor(back_after_s)
+            case moves.UpgradeSupervisor(times=times):
+                for _ in range(times):
+                    self._life.upgrade()
             case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
                 if self._run.queues is not None:
                     self._run.queues.perform(move)

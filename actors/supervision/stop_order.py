@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import msgspec
 
 from .. import supervision
+from . import group_rules as groups
+from .known_worker import WaitingStop
 from .worker import Stopping, StopReason, Up, Worker, WorkerStep
 
 Change = Callable[[Worker], WorkerStep]
@@ -86,6 +89,27 @@ class StopOrder:
         """How it stops; it is removed from the stops that wait."""
         return self._stops.pop(component_id).change
 
+    # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
+
+    def known(self) -> tuple[tuple[WaitingStop, ...], tuple[str, ...]]:
+        """The stops that wait, and the workers whose end is not waited for."""
+        waiting = tuple(_waiting(id_, stop) for id_, stop in self._stops.items())
+        return waiting, tuple(sorted(self._unkillable))
+
+    def take_over(self, stops: Iterable[WaitingStop], unkillable: Iterable[str]) -> None:
+        """Go on with what the former program had decided."""
+        self._unkillable.update(unkillable)
+        for each in stops:
+            match each.kind:
+                case "pause":
+                    self.pause((each.component_id,))
+                case "fall":
+                    change = partial(groups.fall, culprit=each.culprit, down=each.down)
+                    self.fall((each.component_id,), change)
+                case _:
+                    change = partial(supervision.stop, urgency=each.urgency, reason=each.reason)
+                    self.stop((each.component_id,), change, in_order=each.in_order)
+
     def _is_ending(self, worker: Worker) -> bool:
         """Whether it is stopping or will stop, so that the workers it needs must stay until then."""
         if worker.id in self._stops:
@@ -100,3 +124,10 @@ class StopOrder:
 def _is_of_use(worker: Worker | None) -> bool:
     """Whether it has a process that others may need; a worker without one is not started now."""
     return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None
+
+
+def _waiting(component_id: str, stop: _Stop) -> WaitingStop:
+    if not isinstance(stop.change, partial):
+        return WaitingStop(component_id=component_id, kind="pause")
+    kind = "fall" if stop.falls else "stop"
+    return WaitingStop(component_id=component_id, kind=kind, in_order=stop.in_order, **stop.change.keywords)

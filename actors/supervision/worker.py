@@ -73,14 +73,14 @@ _OUR_OWN = frozenset(
 )
 
 
-class Idle(msgspec.Struct, frozen=True):
+class Idle(msgspec.Struct, frozen=True, tag=True):
     """No process, and none to come by itself."""
 
     rest: Rest
     why: str = ""
 
 
-class Up(msgspec.Struct, frozen=True):
+class Up(msgspec.Struct, frozen=True, tag=True):
     """A process is there, or on its way."""
 
     generation: int
@@ -90,7 +90,7 @@ class Up(msgspec.Struct, frozen=True):
     """Why the machine has no room for the process, while that lasts."""
 
 
-class BackingOff(msgspec.Struct, frozen=True):
+class BackingOff(msgspec.Struct, frozen=True, tag=True):
     """A restart is decided; it waits for its delay, for the store, and for the end of the old process."""
 
     record: DeathRecord
@@ -103,7 +103,7 @@ class BackingOff(msgspec.Struct, frozen=True):
     """A former run decided it; the record only stands for the one in the store."""
 
 
-class Stopping(msgspec.Struct, frozen=True):
+class Stopping(msgspec.Struct, frozen=True, tag=True):
     """Ordered to end; with `relaunch` it is started again afterwards."""
 
     generation: int
@@ -120,7 +120,7 @@ class Stopping(msgspec.Struct, frozen=True):
     """The pid of the process that has to end, if it is known."""
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(msgspec.Struct, frozen=True, tag=True):
     """Not restarted until it is reset; this is persisted."""
 
     reason: str

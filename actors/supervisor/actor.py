@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from .. import supervision
 from ..deaths.death import Death
 from ..facts.health_status import Status
+from ..facts.records import Remembered
 from ..messages import (
     HostCommand,
     Refused,
@@ -28,6 +29,7 @@ from ..messages import (
     WorkerUnkillable,
 )
 from ..messages.argument_checks import wrong_argument
+from ..messages.internal.hand_over import GoOn, ReportMemory, WentOn
 from ..messages.internal.to_prober import BreakerDue, ProbeAnswered
 from ..messages.internal.to_proxy import ProcessStarted, SpawnFailed
 from ..messages.internal.to_supervisor import (
@@ -57,10 +59,13 @@ from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
 from ..rules.restarts import judged
 from ..runtime.resilient_actor import ResilientActor, tell
+from ..spec.worker_spec import WorkerSpec
 from ..supervision.group_rules import NO_RULING
+from ..supervision.known_worker import KnownFleet, known_worker
 from ..supervision.worker import Announce, Worker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
+from .left_behind import LeftBehind
 from .links import Links
 from .operations import Operations
 from .orders.declarations import Declarations
@@ -72,6 +77,7 @@ from .rollouts import Rollouts
 from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
+from .succession import go_on
 from .upkeep import Upkeep
 from .workers import Workers
 
@@ -97,12 +103,14 @@ class Supervisor(ResilientActor):
         releases: Receiver | None = None,
         prober: Receiver | None = None,
         declared: Receiver | None = None,
+        left: LeftBehind | None = None,
     ) -> None:
         super().__init__(persistence=persistence)
         self._runtime = runtime
+        self._left = left
         me = self.actor_ref
-        links = Links(me, monitor, persistence, desk, processes, releases, declared)
-        orders = StandingOrders(runtime)
+        links = self._links = Links(me, monitor, persistence, desk, processes, releases, declared)
+        orders = self._orders = StandingOrders(runtime)
         pause_ends = PauseEnds(runtime, me)
         workers = self._workers = Workers(runtime, links, max_concurrent_starts)
         breakers = self._breakers = Breakers(runtime, workers, orders, me, persistence, prober)
@@ -240,7 +248,57 @@ class Supervisor(ResilientActor):
             case ProbeAnswered(name=name, wrong=wrong):
                 self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):
-                self._declarations.restore(specs, remembered)
+                self._take_in(specs, remembered)
+            case ReportMemory(reply_to=reply_to, final=final):
+                self._report_memory(reply_to, final=final)
+            case GoOn(reply_to=reply_to):
+                self._go_on(reply_to)
+
+    def _take_in(self, specs: tuple[WorkerSpec, ...], remembered: Remembered) -> None:
+        self._declarations.restore(specs, remembered, self._left)
+
+    def _go_on(self, reply_to: Receiver) -> None:
+        """Go on where the former program of this process stopped; from now on it cannot return."""
+        left, self._left = self._left, None
+        if left is not None:
+            go_on(self._workers, self._links, left.fleet, self._breakers.world)
+            self._declarations.go_on(left.fleet)
+            for worker in self._workers:
+                self._upkeep.process_started(worker.id, left.fleet.counted.get(worker.id))
+        tell(reply_to, WentOn(left is not None and left.fleet.stopping))
+
+    def _report_memory(self, reply_to: Receiver, *, final: bool) -> None:
+        """Send what only the Supervisor knows; the proxies send theirs."""
+        leaving = sorted(worker.id for worker in self._workers if self._workers.is_leaving(worker.id))
+        if self._orders.stopping and not final:
+            tell(reply_to, Refused("the supervisor is stopping"))
+        elif leaving and not final:
+            tell(reply_to, Refused(f"{leaving[0]} is being removed: wait until it has ended"))
+        elif self._rollouts.under_way and not final:
+            tell(
+                reply_to,
+                Refused(f"a rollout of {self._rollouts.under_way[0]} is under way: wait for its end"),
+            )
+        else:
+            tell(reply_to, self._known_fleet())
+            self._workers.ask_proxies(ReportMemory(reply_to))
+
+    def _known_fleet(self) -> KnownFleet:
+        stops, unkillable = self._workers.stop_order.known()
+        workers = {worker.id: known_worker(worker) for worker in self._workers}
+        return KnownFleet(
+            workers={id_: known for id_, known in workers.items() if not self._workers.is_leaving(id_)},
+            proxies=len(workers),
+            started=self._orders.started,
+            stopping=self._orders.stopping,
+            versions=self._orders.versions,
+            sustained_at=self._workers.timers.sustained_at(),
+            starting=self._workers.due.gate.known(),
+            stops=stops,
+            unkillable=unkillable,
+            breakers=self._breakers.known(),
+            counted=self._upkeep.known(),
+        )
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation

@@ -131,6 +131,19 @@ class Breakers:
                 self._workers.breaker_turned(policy.name, is_open=True)
         self.watch()
 
+    def known(self) -> dict[str, State]:
+        """What this run has counted, for the program that replaces it."""
+        return dict(self._states)
+
+    def take_over(self, states: Mapping[str, State]) -> None:
+        """Go on with what the former program had counted."""
+        for policy in self._policies():
+            state = states.get(policy.name)
+            if state is not None:
+                self._states[policy.name] = state
+                self._workers.breaker_turned(policy.name, is_open=not isinstance(state, Closed))
+                self._schedule_check(policy, state)
+
     def watch(self) -> None:
         """Start the probes and timers that are missing, for new breakers, too."""
         for policy in self._policies():

@@ -88,6 +88,11 @@ class Rollouts:
         return f"a rollout of {name} is under way; try again when it has ended"
 
     @property
+    def under_way(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return tuple({**self._under_way, **self._next})
+
+    @property
     def releases(self) -> tuple[str, ...]:
         """The names of those that are not recyclings."""
         known = {**self._under_way, **self._next}

@@ -22,6 +22,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from ..spec.policies.stop_policy import Urgency
+from ..supervision.known_worker import CountedProcess
 from ..supervision.worker import Failed, Idle, Rest, StopReason, Up, Worker
 from .breakers import Breakers
 from .rollouts import Rollouts
@@ -38,6 +39,7 @@ class _Incarnation:
     jobs_left: int | None = None
     job: Job | None = None
     timer: Timer | None = None
+    recycle_at: float | None = None
 
 
 class Upkeep:
@@ -65,8 +67,20 @@ class Upkeep:
         self.rollouts: Rollouts | None = None
         """Where workers are recycled that have a policy for it; set by the Supervisor."""
 
-    def process_started(self, component_id: str) -> None:
-        """A process started: count its jobs and age, and watch its use of resources, if its spec says so."""
+    def known(self) -> dict[str, CountedProcess]:
+        """What was counted, for the program that replaces this one."""
+        return {
+            id_: CountedProcess(
+                generation=each.generation,
+                jobs_left=each.jobs_left,
+                job=each.job,
+                recycle_at=each.recycle_at,
+            )
+            for id_, each in self._running.items()
+        }
+
+    def process_started(self, component_id: str, counted: CountedProcess | None = None) -> None:
+        """A process started, or was taken over: count its jobs and age, and watch its use of resources."""
         worker = self._workers.get(component_id)
         if worker is None or not isinstance(worker.phase, Up):
             return
@@ -77,7 +91,7 @@ class Upkeep:
         incarnation = _Incarnation(generation, spec.recycle, spec.limits)
         self._running[component_id] = incarnation
         if spec.recycle is not None:
-            self._count(component_id, incarnation, spec.recycle)
+            self._count(component_id, incarnation, spec.recycle, counted)
         self._watch(component_id, incarnation)
 
     def process_gone(self, component_id: str, generation: int) -> None:
@@ -160,14 +174,25 @@ class Upkeep:
         healthy = sum(each.is_healthy for each in others)
         return healthy >= (len(others) if least is None else least)
 
-    def _count(self, component_id: str, incarnation: _Incarnation, policy: RecyclePolicy) -> None:
-        kept = 1 - policy.jitter * self._runtime.chance()
+    def _count(
+        self,
+        component_id: str,
+        incarnation: _Incarnation,
+        policy: RecyclePolicy,
+        counted: CountedProcess | None,
+    ) -> None:
+        kept, now = 1 - policy.jitter * self._runtime.chance(), self._runtime.clock.monotonic()
         if policy.after_jobs is not None:
             incarnation.jobs_left = max(1, round(policy.after_jobs * kept))
+        if counted is not None and counted.generation == incarnation.generation:
+            incarnation.jobs_left, incarnation.job = counted.jobs_left, counted.job
+            incarnation.recycle_at = counted.recycle_at
         if policy.after_s is not None:
             age = policy.after_s * kept
             due = RecycleDue(component_id, incarnation.generation, f"it has run for {age:.0f} s")
-            incarnation.timer = self._runtime.timers.after(age, self._supervisor, due)
+            incarnation.recycle_at = incarnation.recycle_at or now + age
+            left = max(0.0, incarnation.recycle_at - now)
+            incarnation.timer = self._runtime.timers.after(left, self._supervisor, due)
 
     def _watch(self, component_id: str, incarnation: _Incarnation) -> None:
         recycle, limits = incarnation.recycle, incarnation.limits

@@ -43,6 +43,7 @@ from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import group_rules as groups
 from ..supervision import on_schedule
+from ..supervision.known_worker import KnownWorker, taken_over
 from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,
@@ -73,7 +74,7 @@ from ..supervision.worker import (
     World,
 )
 from ..views.worker_status import mirrored_at_rest, shown
-from ..worker_proxy import WorkerProxy
+from ..worker_proxy import KnownProcess, WorkerProxy
 from .links import Links
 from .pending.due_starts import DueStarts
 from .pending.start_gate import StartGate
@@ -113,6 +114,23 @@ class Workers:
 
     def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
         """Take a worker in, as the former run left it, or as it was when it was removed."""
+        self._start_proxy(spec)
+        former = self._table.take_removed(spec.id)
+        if former is None:
+            step = supervision.remembered(spec, known, world)
+        else:
+            step = supervision.readmitted(spec, former)
+        tell(self._to.persistence, WorkerKnown(spec.id, shown(step.worker)))
+        self.carry_out(step)
+
+    def take_over(self, spec: WorkerSpec, known: KnownWorker, process: KnownProcess | None) -> None:
+        """Take a worker in with its process, which the former program of this process started."""
+        self._start_proxy(spec, process)
+        worker = taken_over(spec, known)
+        self._table.put(worker)
+        tell(self._to.persistence, WorkerKnown(spec.id, shown(worker)))
+
+    def _start_proxy(self, spec: WorkerSpec, process: KnownProcess | None = None) -> None:
         self._proxies[spec.id] = self._runtime.start(
             WorkerProxy,
             spec,
@@ -121,14 +139,18 @@ class Workers:
             supervisor=self._to.supervisor,
             monitor=self._to.monitor,
             persistence=self._to.persistence,
+            known=process,
         )
-        former = self._table.take_removed(spec.id)
-        if former is None:
-            step = supervision.remembered(spec, known, world)
-        else:
-            step = supervision.readmitted(spec, former)
-        tell(self._to.persistence, WorkerKnown(spec.id, shown(step.worker)))
-        self.carry_out(step)
+
+    @property
+    def stop_order(self) -> StopOrder:
+        """The stops that are decided and wait for others."""
+        return self._to_stop
+
+    @property
+    def due(self) -> DueStarts:
+        """The starts that wait."""
+        return self._due
 
     def latest_generations(self) -> dict[str, int]:
         """The latest number of every worker, also of those that were removed."""
@@ -154,6 +176,11 @@ class Workers:
     def tell_proxy(self, component_id: str, message: object) -> None:
         """Tell a worker's proxy something."""
         tell(self._proxies.get(component_id), message)
+
+    def ask_proxies(self, message: object) -> None:
+        """Tell every proxy something."""
+        for id_ in self._table:
+            self.tell_proxy(id_, message)
 
     def ask_what_runs(self) -> None:
         """Forget the timers, and have every worker compared with what its proxy says that runs."""
@@ -209,7 +236,7 @@ class Workers:
             self._to.keep_and_announce(step.effects)
             self._perform_all(worker, step.effects)
         if self._to_stop:
-            self._continue_stopping()  # a worker that starts again does not hold up the stop of others
+            self.continue_stopping()  # a worker that starts again does not hold up the stop of others
         if worker.spec.membership:
             self.start_ready()  # others of its group may wait for what it just did
 
@@ -314,19 +341,19 @@ class Workers:
             self.stops.watch(ids, reply_to)
         change = partial(supervision.stop, urgency=urgency, reason=reason)
         self._to_stop.stop(ids, change, in_order=urgency is not Urgency.KILL)
-        self._continue_stopping()
+        self.continue_stopping()
         self.answer_stops()
 
     def fall(self, ids: Iterable[str], culprit: str, down: str | None) -> None:
         """Stop these because a member of their group died; one that has not started waits on."""
         running = [id_ for id_ in ids if down is not None or id_ not in self._due]
         self._to_stop.fall(running, partial(groups.fall, culprit=culprit, down=down))
-        self._continue_stopping()
+        self.continue_stopping()
 
     def pause(self, ids: Iterable[str]) -> None:
         """Pause these workers, each by its pause mode, dependent workers first."""
         self._to_stop.pause(ids)
-        self._continue_stopping()
+        self.continue_stopping()
 
     def unpause(self, component_id: str) -> None:
         """A pause ends, perhaps before it began: a worker that others need pauses after them."""
@@ -344,10 +371,10 @@ class Workers:
         """A worker's process survived SIGKILL: its end is not waited for."""
         self._to_stop.outlived(component_id)
         self.stops.unkillable(component_id)
-        self._continue_stopping()
+        self.continue_stopping()
         self.answer_stops()
 
-    def _continue_stopping(self) -> None:
+    def continue_stopping(self) -> None:
         """Stop the workers that no other needs; a stop may free the next one."""
         if self._is_stopping_some:
             return  # the loop that stops this one goes on by itself
@@ -374,7 +401,7 @@ class Workers:
             self.start_ready()  # starts do not wait for a removed worker
         else:
             self._show_at_rest(worker)
-        self._continue_stopping()
+        self.continue_stopping()
         self.answer_stops()
 
     def _show_at_rest(self, worker: Worker) -> None:

@@ -35,6 +35,7 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
 from ..supervisor.breakers import META as BREAKER_META
+from ..supervisor.left_behind import LeftBehind
 
 RETRY_S = 0.1
 """How soon a store that cannot be written is tried again before the workers start, and after they ended."""
@@ -78,6 +79,7 @@ def assemble(
     opening: tuple[Record, ...] = (),
     patience_s: float = 0.0,
     periodic: Iterable[Periodic] = (),
+    left: LeftBehind | None = None,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -85,23 +87,31 @@ def assemble(
     comes without a record waits for one for `event_linger_s`. `run` tells this run from all
     others: a claim of another run is void. `opening` is committed before any actor starts, with the
     numbers that the processes will have; a store that cannot be written may take `patience_s` to return.
+    `left` is what the former program of this process left, if it was upgraded.
     """
     specs = tuple(specs)
     wall_ms, commits = runtime.clock.wall_ms(), CommitTimes()
     remembered, unsaved = _begin(specs, remembered or store.load(), opening, store, patience_s, wall_ms)
+    last_id = remembered.last_event_id if left is None else max(left.last_event_id, remembered.last_event_id)
     persistence = runtime.start(
         PersistenceActor,
         runtime=runtime,
         store=store,
-        last_id=remembered.last_event_id,
+        last_id=last_id,
         linger_s=event_linger_s,
         retention=retention,
         times=commits,
     )
-    last_id = remembered.last_event_id
     broker = runtime.start(Broker, persistence=persistence, last_id=last_id, began_wall_ms=wall_ms)
     desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, run=run)
-    monitor = runtime.start(HealthMonitor, runtime=runtime, processes=processes, persistence=persistence)
+    monitor = runtime.start(
+        HealthMonitor,
+        runtime=runtime,
+        processes=processes,
+        persistence=persistence,
+        known={} if left is None else left.health,
+        known_at=0.0 if left is None else left.at,
+    )
     supervisor = runtime.start(
         Supervisor,
         runtime=runtime,
@@ -113,6 +123,7 @@ def assemble(
         releases=releases,
         declared=declared,
         prober=prober,
+        left=left,
     )
     for actor in (persistence, monitor):
         actor.tell(Attend(supervisor, broker, desk))
@@ -121,7 +132,7 @@ def assemble(
     is_current = MetaSet(CURRENT_RUN, run)
     persistence.tell(Persist((is_current, _former_claims(specs, run, wall_ms))))
     # Before anything can happen that it has to receive.
-    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered)
+    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered, left)
     watch = runtime.start(
         QueueWatch,
         runtime=runtime,
@@ -215,6 +226,7 @@ def _alert_desk(
     policy: AlertPolicy | None,
     specs: Sequence[WorkerSpec],
     remembered: Remembered,
+    left: LeftBehind | None,
 ) -> Ref | None:
     """The AlertDesk, if the policy asks for one."""
     if policy is None or not policy.enabled:
@@ -238,4 +250,5 @@ def _alert_desk(
             for spec in specs
             if spec.breaker is not None and BREAKER_META + spec.breaker.name in remembered.meta
         ),
+        healthy_since={} if left is None else left.healthy_since(),
     )

@@ -14,16 +14,22 @@ logging, does not change the environment, and does not touch the host's own chil
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, Unpack
 
 import pykka
 
+from rekindle import __version__
+
+from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
+from ..handover import Inheritance
 from ..messages import Event, StopResult
 from ..ports import Jobs, Store
 from ..processes.fingerprints import Fingerprints
+from ..processes.spawn.launcher import Launcher
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.job_payload import JobSettings
 from ..spec.policies.alert_policy import AlertPolicy
@@ -57,6 +63,8 @@ class System(SystemView):
         retention: Retention | None = None,
         inherited_sockets: Mapping[str, int] | None = None,
         periodic: Iterable[Periodic] = (),
+        launcher: Launcher | None = None,
+        inheritance: Inheritance | None = None,
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -73,6 +81,8 @@ class System(SystemView):
             inherited_sockets: descriptors of listening sockets that are open already, by the names of
                 the sockets; the system uses them and closes them.
             periodic: the jobs that are put into queues by the clock.
+            launcher: where processes are started; None: on a thread of the system's own.
+            inheritance: what the former program of this process left; only `rekindle run` has one.
 
         Raises:
             SpecError: two workers share an id, or wait for each other; or a group or a periodic job is
@@ -92,6 +102,8 @@ class System(SystemView):
                 max_concurrent_starts,
                 guarded,
                 adopts_orphans,
+                launcher,
+                inheritance,
                 alerts,
                 retention,
                 inherited_sockets,
@@ -302,6 +314,22 @@ class System(SystemView):
                 or a field of it has the wrong type. A host publishes events of its own types itself.
         """
         self._controls.announce(event)
+
+    def upgrade(self, python: str | None = None, /, *, only_check: bool = False) -> Mapping[str, object]:
+        """Refuse: only a process that does nothing but supervise can be replaced, as `rekindle run`.
+
+        Raises:
+            RequestRefusedError: always.
+        """
+        del python, only_check
+        raise RequestRefusedError(
+            "only the supervisor of `rekindle run` can be upgraded: this one is a part of another program,"
+            " which would be replaced with it"
+        )
+
+    def latest_upgrade(self) -> Mapping[str, object]:
+        """What became of the latest upgrade; there is none."""
+        return {"version": __version__, "number": 0, "failed": None, "blind_ms": None, "pid": os.getpid()}
 
     def reap_strangers(self) -> None:
         """Reap ended children of this process that are not workers of this system.

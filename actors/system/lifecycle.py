@@ -24,7 +24,9 @@ from rekindle.worker.guardian import marked_processes, sweep
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
 from ..facts.jobs import CURRENT_RUN
 from ..facts.records import HealthMirrored, MetaSet, Record, Remembered
+from ..handover import Estate, Inheritance
 from ..messages import Shutdown, StopResult, WorkersStopped
+from ..messages.internal.hand_over import GoOn, WentOn
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Flush, Flushed, HandOver, Persist
 from ..messages.internal.to_supervisor import StallCheckDue
@@ -32,7 +34,9 @@ from ..ports import ClaimSource, Receiver, Store
 from ..prober import Prober
 from ..processes.fingerprints import Fingerprints
 from ..processes.process_table import RealProcesses
+from ..processes.spawn.launcher import Launcher
 from ..release_desk import ReleaseDesk
+from ..runtime.lanes import attempt
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.alert_policy import AlertPolicy
@@ -40,10 +44,12 @@ from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
+from ..supervisor.left_behind import LeftBehind
 from .assembly import EVENT_LINGER_S, RETRY_S, Actors, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
+from .memories import asked_memory, inherited_memory, leave_memory
 from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
 
 FORMER_RUN_S = 10.0
@@ -52,6 +58,12 @@ FORMER_RUN_S = 10.0
 WRITABLE_S = 10.0
 """How long a store that cannot be written is waited for: before the first worker starts, since without it
 no generation is reserved and a next run would not recognise our processes; and after the last one ended."""
+
+FREEZE_S = 5.0
+"""How long each step of a freeze may take."""
+
+FREEZE_ROUNDS = 5
+"""How often what the actors did last is written, until they have nothing more to do."""
 
 RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""
@@ -63,6 +75,10 @@ class Settings(msgspec.Struct, frozen=True):
     max_concurrent_starts: int | None
     guarded: bool
     adopts_orphans: bool
+    launcher: Launcher | None
+    """Where processes are started, if not on a thread of the system's own."""
+    inheritance: Inheritance | None
+    """What the former program of this process left, if it was upgraded."""
     alerts: AlertPolicy | None
     retention: Retention | None
     inherited_sockets: Mapping[str, int] | None = None
@@ -152,12 +168,15 @@ class Lifecycle:
                 claims=self._store if isinstance(self._store, ClaimSource) else None,
                 fingerprints=self._fingerprints,
                 inherited_sockets=self._settings.inherited_sockets,
+                launcher=self._settings.launcher,
+                inheritance=self._settings.inheritance,
             )
             processes.sockets.open(self._workers.specs)
             self._prober.mark = processes.mark
             self._take_back()
             remembered = self._store.load()
-            self._end_former_run(remembered)
+            if self._settings.inheritance is None:
+                self._end_former_run(remembered)
             self._releases = releases = ReleaseDesk(processes.mark)
             actors = self._assemble(runtime, processes, releases, remembered)
             releases.attend(actors.persistence)
@@ -165,11 +184,13 @@ class Lifecycle:
             tell(actors.broker, Subscribe(self._samples, None))
             tell(actors.supervisor, StallCheckDue(runtime.clock.monotonic()))
         except BaseException:
-            self._tear_down()
+            if self._settings.inheritance is None:  # else the former program returns, and needs everything
+                self._tear_down()
             raise
         memory = GatewayMemory(remembered.meta, lambda record: tell(actors.persistence, Persist((record,))))
         self._requests.parts = RunningParts(actors, processes, memory)
-        self._release_left_work(actors, remembered, processes.mark)
+        if self._settings.inheritance is None:
+            self._release_left_work(actors, remembered, processes.mark)
 
     def _assemble(
         self, runtime: ThreadRuntime, processes: RealProcesses, releases: Receiver, remembered: Remembered
@@ -191,6 +212,7 @@ class Lifecycle:
             opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
             patience_s=WRITABLE_S,
             periodic=self._settings.periodic,
+            left=inherited_memory(self._settings.inheritance),
         )
 
     def _take_back(self) -> None:
@@ -219,6 +241,74 @@ class Lifecycle:
             whose = order.release.component_id
             logger.info("system: {} was killed with its supervisor; releasing the work it held", whose)
             tell(self._releases, order)
+
+    # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
+
+    def memory(self) -> LeftBehind:
+        """What only the actors know.
+
+        Raises:
+            RequestRefusedError: the system is stopping, or a worker is being removed.
+            RequestTimeoutError: an actor does not answer.
+        """
+        return asked_memory(self._requests.actors)
+
+    def go_on(self) -> bool:
+        """Take over the processes that the former program left; whether it was ending.
+
+        Raises:
+            RequestTimeoutError: the Supervisor does not answer.
+        """
+        inbox = Inbox()
+        tell(self._requests.actors.supervisor, GoOn(inbox))
+        answer: WentOn = inbox.get(REPLY_TIMEOUT_S)
+        assert self._processes is not None
+        self._processes.end_unclaimed()
+        return answer.was_ending
+
+    def freeze(self, estate: Estate) -> None:
+        """Stop everything but the processes, and leave what the program that follows needs.
+
+        The order is that of `rekindle.actors.handover.estate`. After this the system can only be replaced.
+
+        Raises:
+            RequestTimeoutError: an actor does not answer.
+        """
+        runtime, processes = self._runtime, self._processes
+        assert runtime is not None
+        assert processes is not None
+        with self._lock:
+            at = runtime.clock.monotonic()
+            runtime.stop_timers()
+            if not processes.freeze(FREEZE_S):
+                logger.warning("upgrade: not everything came to rest within {:g} s", FREEZE_S)
+            self._prober.close(RELEASES_S)
+            if self._releases is not None:
+                self._releases.close(RELEASES_S)
+            for callback in self._callbacks:
+                attempt(callback)
+            self._left = self._come_to_rest(runtime, processes)
+            self.unsaved_records = len(self._left)
+            self._keep_aside()
+            memory = asked_memory(self._requests.actors, final=True)
+            leave_memory(estate, memory, self._left, at)
+            processes.leave(estate, FREEZE_S)
+
+    def _come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses) -> tuple[Record, ...]:
+        """Let the actors finish, and write what they say; what could not be written."""
+        latest, flushed = -1, Flushed(0)
+        for _ in range(FREEZE_ROUNDS):
+            runtime.run_empty(FREEZE_S)
+            try:
+                flushed = self._flushed(Flush)
+            except RequestTimeoutError:
+                return _waiting(self._hand_over())
+            processes.watches(FREEZE_S)  # what the actors ordered last is carried out
+            # A commit leads to further messages, which may lead to further records.
+            if runtime.run_empty(FREEZE_S) and flushed.number == latest:
+                break
+            latest = flushed.number
+        return _waiting(flushed)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────
 

@@ -77,12 +77,24 @@ def _is_gone(pid: str) -> bool:
 class FileOwnership:
     """A `flock` beside the database; the kernel releases it when the process ends, even by SIGKILL."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, inherited: int | None = None) -> None:
+        """Take the lock, or go on with the one that the former program of this process took."""
         self._database = database
         self._name = str(side_file(database, ".lock"))
-        self._descriptor: int | None = None
+        self._descriptor: int | None = inherited
         self._file: tuple[int, int] | None = None
-        self._claim()
+        if inherited is None:
+            self._claim()
+        else:
+            found = os.fstat(inherited)
+            self._file = found.st_dev, found.st_ino
+            _held_by_files.add(self)
+            self.confirm()
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor that holds the lock."""
+        return self._descriptor
 
     def confirm(self) -> None:
         """Take the lock again if its file was removed: other processes do not see the old one."""

@@ -109,6 +109,13 @@ class OperatorDouble(_Passing):
         self.orders.append(("reload",))
         return {"added": ["worker:tag:1"], "unchanged": 1}
 
+    def upgrade(self, python: str | None = None, /, *, only_check: bool = False) -> Summary:
+        self.orders.append(("upgrade", python, only_check))
+        return {"from": "1.0", "to": "1.1", "number": 0, "pid": 1}
+
+    def latest_upgrade(self) -> Summary:
+        return {"version": "1.1", "number": 1, "failed": None, "blind_ms": 400, "pid": 1}
+
     def scale(self, name: str, count: int) -> Summary | None:
         if name not in GROUPS:
             raise UnknownWorkerError(name)

@@ -317,6 +317,15 @@ def shut_down(request: Request) -> object:
     return CommandResult()
 
 
+def upgrade(request: Request) -> object:
+    arguments = request.arguments
+    return CommandResult(detail=dict(request.operator.upgrade(arguments.python, only_check=arguments.check)))
+
+
+def latest_upgrade(request: Request) -> object:
+    return CommandResult(detail=dict(request.operator.latest_upgrade()))
+
+
 def scale(request: Request) -> object:
     return CommandResult(detail=dict(request.operator.scale(request.target, request.arguments.count) or {}))
 

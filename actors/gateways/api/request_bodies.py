@@ -73,6 +73,13 @@ class ScaleArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: Annotated[int, Meta(ge=0, le=MOST_WORKERS)]
 
 
+class UpgradeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The interpreter of another installation, if it is not the supervisor's; whether it is only checked."""
+
+    python: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+    check: bool = False
+
+
 class UniqueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which earlier jobs are the same: with this key, added within this time, in one of these states."""
 

@@ -36,6 +36,7 @@ from .request_bodies import (
     ScaleArguments,
     SignalArguments,
     TimelineQuery,
+    UpgradeArguments,
 )
 from .route import Request, Route
 
@@ -194,6 +195,16 @@ ROUTES: tuple[Route, ...] = (
     _command("/reload", "reload", "Apply the changed configuration", handlers.reload, pool=CallPool.LONG),
     _command(
         "/shutdown", "shutdown", "Stop all workers, then the supervisor", handlers.shut_down, local=True
+    ),
+    _query("/upgrade", "What became of the latest upgrade", handlers.latest_upgrade, CommandResult),
+    _command(
+        "/upgrade",
+        "upgrade",
+        "Replace the supervisor by another version, in the same process",
+        handlers.upgrade,
+        body=UpgradeArguments,
+        pool=CallPool.LONG,
+        local=True,
     ),
     # ── groups ───────────────────────────────────────────────────────────────────────────
     _command(

@@ -32,6 +32,7 @@ class ControlServer:
         *,
         replace_stale: bool = False,
         dashboard: str | None = None,
+        inherited: int | None = None,
     ) -> None:
         """Describe a server; nothing runs yet.
 
@@ -41,7 +42,11 @@ class ControlServer:
             replace_stale: replace the socket file of a dead server. Only the owner of the lock
                 of this directory's store may set it.
             dashboard: the URL of the same operator's dashboard, if there is one; shown by /info.
+            inherited: the listening socket, if the former program of this process bound it.
         """
+        self._inherited = inherited
+        self._kept = -1
+        """A second descriptor of the listening socket, which stays open when the server ends."""
         self._dashboard = dashboard
         self._operator = operator
         self._directory = directory
@@ -75,7 +80,11 @@ class ControlServer:
         with self._life:
             if self._serving is not None:
                 return
-            self._file = SocketFile(self._directory, replace_stale=self._replace_stale)
+            self._file = SocketFile(
+                self._directory, replace_stale=self._replace_stale, inherited=self._inherited
+            )
+            self._inherited = None
+            self._kept = os.dup(self._file.socket.fileno())
             try:
                 self._serve(self._file)
             except BaseException:
@@ -88,6 +97,17 @@ class ControlServer:
             return
         with self._life:
             self._end()
+
+    def leave(self) -> int:
+        """Serve no longer, and keep the socket open for the program that replaces this one; its descriptor.
+
+        New connections wait until that program serves them.
+        """
+        with self._life:
+            if self._serving is not None:
+                self._serving.stop()
+            self._serving = None
+            return self._kept
 
     def _serve(self, file: SocketFile) -> None:
         pools = CallPools()
@@ -105,4 +125,7 @@ class ControlServer:
             self._serving.stop()
         if self._file is not None:
             self._file.close()
+        if self._kept != -1:
+            os.close(self._kept)
+            self._kept = -1
         self._file = self._serving = None

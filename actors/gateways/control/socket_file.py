@@ -21,13 +21,14 @@ SOCKET_NAME = "control.sock"
 class SocketFile:
     """A unix socket in a directory of our own, until it is removed."""
 
-    def __init__(self, directory: Path, *, replace_stale: bool) -> None:
+    def __init__(self, directory: Path, *, replace_stale: bool, inherited: int | None = None) -> None:
         """Create the directory if it is missing, check it, and bind the socket in it.
 
         Args:
             directory: the folder of `control.sock`.
             replace_stale: replace the socket file of a dead server; only the owner of the
                 lock of this directory's store may set it.
+            inherited: the socket, if the former program of this process bound it.
 
         Raises:
             UnsafePathError: another user could tamper with the directory or the socket.
@@ -36,8 +37,11 @@ class SocketFile:
         self.path = directory / SOCKET_NAME
         self._directory = open_state_directory(directory)
         try:
-            self._clear(replace_stale)
-            self.socket = _bind(self._directory, self.path)
+            if inherited is None:
+                self._clear(replace_stale)
+                self.socket = _bind(self._directory, self.path)
+            else:
+                self.socket = socket.socket(fileno=inherited)
             self._identity = self._found()
         except BaseException:
             os.close(self._directory)

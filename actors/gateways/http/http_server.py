@@ -50,14 +50,25 @@ class _TcpProtocol(HttpProtocol):
 class HttpServer:
     """The routes and the dashboard of one operator over TCP. A context manager, or `start` and `stop`."""
 
-    def __init__(self, operator: Operator, directory: Path, settings: HttpSettings | None = None) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        directory: Path,
+        settings: HttpSettings | None = None,
+        *,
+        inherited: int | None = None,
+    ) -> None:
         """Describe a server; nothing runs yet.
 
         Args:
             operator: carries out the requests.
             directory: the state directory, which holds the tokens.
             settings: where it listens, and which requests it accepts.
+            inherited: the listening socket, if the former program of this process bound it.
         """
+        self._inherited = inherited
+        self._kept = -1
+        """A second descriptor of the listening socket, which stays open when the server ends."""
         self._operator = operator
         self._directory = directory
         self._settings = settings or HttpSettings()
@@ -108,7 +119,8 @@ class HttpServer:
                 return
             _check(self._settings)
             self._tokens = load_tokens(self._directory)
-            self._socket = listening = bound(self._settings.listen)
+            self._socket = listening = self._bound()
+            self._kept = os.dup(listening.fileno())
             port = listening.getsockname()[1]
             self._settings = replace(self._settings, listen=replace(self._settings.listen, port=port))
             try:
@@ -125,6 +137,26 @@ class HttpServer:
             return
         with self._life:
             self._end()
+
+    def leave(self) -> int:
+        """Serve no longer, and keep the socket open for the program that follows; its descriptor."""
+        with self._life:
+            if self._serving is not None:
+                self._serving.stop()
+            self._serving = None
+            return self._kept
+
+    def _bound(self) -> socket.socket:
+        """The socket of the former program, if it has the address of the settings, or a new one."""
+        inherited, self._inherited = self._inherited, None
+        wanted = self._settings.listen
+        if inherited is not None:
+            found = socket.socket(fileno=inherited)
+            host, port = found.getsockname()[:2]
+            if host == wanted.host and wanted.port in (port, 0):
+                return found
+            found.close()
+        return bound(wanted)
 
     def _serve(self, listening: socket.socket, tokens: Tokens) -> None:
         pools = CallPools()
@@ -165,6 +197,9 @@ class HttpServer:
             self._serving.stop()
         if self._socket is not None:
             self._socket.close()
+        if self._kept != -1:
+            os.close(self._kept)
+            self._kept = -1
         self._socket = self._serving = None
 
 

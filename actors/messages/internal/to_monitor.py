@@ -11,6 +11,7 @@ from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from ..replies import StatusReport
+from .hand_over import ReportMemory
 from .to_proxy import ProcessExited, ProcessFound, ProcessStarted, SpawnFailed
 
 
@@ -166,4 +167,5 @@ MonitorMessage = (
     | SpawnFailed
     | ProcessExited
     | ProcessFound
+    | ReportMemory
 )

@@ -54,6 +54,8 @@ class Flushed(msgspec.Struct, frozen=True):
     left: tuple[Record, ...] = ()
     is_unavailable: bool = False
     """Whether the store refused the commit; what is left otherwise arrived while it was written."""
+    number: int = 0
+    """Of the latest commit: the same as before if there was nothing to write."""
 
 
 class HandOver(msgspec.Struct, frozen=True):

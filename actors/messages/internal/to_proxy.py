@@ -8,6 +8,7 @@ from ...deaths.death import Exit
 from ...deaths.evidence import Remains
 from ...spec.policies.stop_policy import Urgency
 from ...spec.worker_spec import WorkerSpec
+from .hand_over import ReportMemory
 
 
 class ProcessStarted(msgspec.Struct, frozen=True):
@@ -63,6 +64,10 @@ class StopProcess(msgspec.Struct, frozen=True):
     hung: bool = False
 
 
+class AdoptProcess(msgspec.Struct, frozen=True):
+    """The monitor knows the incarnation that the former program left: watch its process."""
+
+
 class UseSpec(msgspec.Struct, frozen=True):
     """Use this spec from the next start on."""
 
@@ -102,6 +107,8 @@ ProxyMessage = (
     | PauseProcess
     | UseSpec
     | ReportProcess
+    | ReportMemory
+    | AdoptProcess
     | LadderElapsed
     | WorkDrained
     | ProcessStarted

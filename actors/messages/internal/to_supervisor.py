@@ -9,6 +9,7 @@ from ...deaths.evidence import Remains
 from ...facts.records import Remembered
 from ...spec.worker_spec import WorkerSpec
 from .. import HostCommand, StatusChanged, StoodDown, StoreDegraded, StoreRecovered, WorkerUnkillable
+from .hand_over import GoOn, ReportMemory
 from .to_prober import BreakerDue, ProbeAnswered
 from .to_proxy import ProcessStarted, SpawnFailed
 
@@ -156,6 +157,8 @@ OwnNews = (
     | StoreRecovered
     | StoodDown
     | MonitorReplaced
+    | ReportMemory
+    | GoOn
 )
 """What our own actors and timers report about the system."""
 

@@ -91,6 +91,17 @@ class Cgroups:
             remove_tree(self._workers)
             self._workers = None
 
+    @property
+    def workers(self) -> Path | None:
+        """The group of all workers, if there is one."""
+        return self._workers
+
+    def take_over(self, workers: Path) -> None:
+        """Go on with the group of the former program: this process has been moved beside it already."""
+        found = self._find()
+        if isinstance(found, Hierarchy):
+            self._hierarchy, self._workers = found, workers
+
     def _prepared(self) -> tuple[Hierarchy, Path]:
         if self._hierarchy is None or self._workers is None:
             found = self._find()

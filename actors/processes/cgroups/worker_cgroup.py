@@ -11,10 +11,10 @@ from pathlib import Path
 class WorkerCgroup:
     """One group: entered by the process itself, killed as a whole, removed when it is empty."""
 
-    def __init__(self, path: Path, *, counts_memory: bool) -> None:
+    def __init__(self, path: Path, *, counts_memory: bool, is_entered: bool = False) -> None:
         self.path = path
-        self._counts_memory = counts_memory
-        self.entrance = os.open(path / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+        self.counts_memory = counts_memory
+        self.entrance = -1 if is_entered else os.open(path / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         """A process that writes 0 here enters the group."""
 
     def close_entrance(self) -> None:
@@ -25,7 +25,7 @@ class WorkerCgroup:
 
     def oom_kills(self) -> int | None:
         """How many of its processes the kernel killed for lack of memory; None: it is not counted."""
-        if not self._counts_memory:
+        if not self.counts_memory:
             return None
         with suppress(OSError, ValueError):
             for line in (self.path / "memory.events").read_text().splitlines():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .log_file import LogFile, Piece
@@ -28,6 +29,15 @@ class WorkerLog:
     def is_full(self) -> bool:
         """Whether its output has to wait until the disk has written more."""
         return self._writer.is_full(self._file)
+
+    @property
+    def rests(self) -> dict[str, bytes]:
+        """The beginnings of lines whose end was not written yet, by stream."""
+        return {stream: rest for stream, rest in self._partial.items() if rest}
+
+    def take_over(self, rests: Mapping[str, bytes]) -> None:
+        """Go on where the former program of this process stopped to read."""
+        self._partial.update(rests)
 
     def take(self, stream: str, data: bytes) -> None:
         """Have the lines of some output written; the end of the last one may follow."""

@@ -14,12 +14,17 @@ twice as long to return.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from queue import Empty
+from typing import TypeVar
 
 from ...runtime.lanes import Call, attempt
 from ...runtime.mailbox import Mailbox
+
+T = TypeVar("T")
 
 PAUSE_S = 0.002
 """How long no start must be requested before new processes are registered."""
@@ -34,11 +39,17 @@ MOST_UNREGISTERED = 128
 class Launcher:
     """One thread and its queue. `afterwards` is for calls that run on it; any thread may use the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, own_thread: bool = True) -> None:
+        """Have a thread of its own, or work in the one that calls `work`.
+
+        `rekindle run` starts its workers in the first thread of its process: that one does not end with an
+        upgrade, which executes another program, and the others do.
+        """
         self._calls: Mailbox[Call | None] = Mailbox()
         self._afterwards: list[Call] = []
-        self._thread = threading.Thread(target=self._run, name="rekindle-launcher", daemon=True)
-        self._thread.start()
+        self._ended = threading.Event()
+        if own_thread:
+            threading.Thread(target=self.work, name="rekindle-launcher", daemon=True).start()
 
     def start(self, call: Call) -> None:
         """Have a call made that starts a process."""
@@ -52,16 +63,36 @@ class Launcher:
         """Have the call made that registers a process, after the pause."""
         self._afterwards.append(call)
 
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until all processes that were requested are registered; whether that was so in time."""
+        done = threading.Event()
+        self.post(done.set)
+        return done.wait(timeout_s)
+
+    def ask(self, call: Callable[[], T]) -> T:
+        """Have a call made, and wait for what it returns or raises. Not for calls that run on it."""
+        outcome: Future[T] = Future()
+
+        def made() -> None:
+            try:
+                outcome.set_result(call())
+            except BaseException as error:  # noqa: BLE001  # the caller gets it
+                outcome.set_exception(error)
+
+        self.post(made)
+        return outcome.result()
+
     def close(self, timeout_s: float) -> bool:
         """Make the calls that are queued, then end the thread; whether it ended in time."""
         self._calls.put(None)
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
+        return self._ended.wait(timeout_s)
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Make the calls, until the launcher is closed."""
         while (call := self._next()) is not None:
             attempt(call)
         self._follow_up()
+        self._ended.set()
 
     def _next(self) -> Call | None:
         unregistered = len(self._afterwards)

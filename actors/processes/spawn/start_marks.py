@@ -7,7 +7,7 @@ process has the mark.
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from loguru import logger
@@ -44,6 +44,17 @@ class StartMarks:
                 yield start
             finally:
                 self._set(*before)
+
+    def known(self) -> dict[str, tuple[int, int]]:
+        """Of each worker: its number, and that of its latest start."""
+        return {id_: (number, self._starts.get(id_, 0)) for id_, number in self._numbers.items()}
+
+    def take_over(self, known: Mapping[str, tuple[int, int]]) -> None:
+        """Go on with the numbers of the former program."""
+        self._numbers = {id_: number for id_, (number, _) in known.items()}
+        self._ids = {number: id_ for id_, number in self._numbers.items()}
+        self._starts = {id_: start for id_, (_, start) in known.items()}
+        self._next = max(self._ids, default=-1) + 1
 
     def is_of(self, start: int, component_id: str, *, until: int) -> bool:
         """Whether it is a start of the worker, and not a later one than that."""

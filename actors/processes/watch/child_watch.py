@@ -77,6 +77,17 @@ class ChildWatch:
         report_to_both(request, ProcessStarted(child.id, child.generation, child.pid, child.start_note))
         self._checks.begin(child)
 
+    def take_over(self, child: Child) -> None:
+        """Watch a process that the former program of this process started."""
+        try:
+            self._watch(child)
+        except OSError as error:
+            logger.error("{} cannot be watched after the upgrade and is ended: {}", child.id, str(error))
+            child.signal(signal.SIGKILL)
+            self.on_exit(child)
+            return
+        self._checks.begin(child)
+
     def _watch(self, child: Child) -> None:
         # Urgent: an exit must not wait for the output of other workers.
         self._loop.watch(child.pidfd, lambda: self.on_exit(child), urgent=True)

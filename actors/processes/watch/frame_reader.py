@@ -27,6 +27,15 @@ class FrameReader:
         self.violation: str | None = None
         """Why the channel is no longer read, if it is not."""
 
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a frame whose end has not arrived."""
+        return self._buffer
+
+    def take_over(self, rest: bytes, refused: int, violation: str | None) -> None:
+        """Go on where the former program of this process stopped to read."""
+        self._buffer, self.refused, self.violation = rest, refused, violation
+
     def feed(self, data: bytes, now: float) -> Iterator[Frame]:
         """The frames that this data completes."""
         if self.violation is not None:

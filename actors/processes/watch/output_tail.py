@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 Line = TypeVar("Line")
@@ -56,6 +56,16 @@ class OutputTail(Generic[Line]):
             if rest:
                 yield self._keep(stream, rest)
         self._partial.clear()
+
+    def rests(self) -> dict[int, bytes]:
+        """The beginnings of lines whose end was not written yet, by stream."""
+        return {stream: rest for stream, rest in self._partial.items() if rest}
+
+    def take_over(self, lines: Iterable[Line], rests: Mapping[int, bytes], dropped: int) -> None:
+        """Go on where the former program of this process stopped to read."""
+        self._lines.extend(lines)
+        self._partial.update(rests)
+        self.dropped = dropped
 
     def last(self, most: int = MOST_LINES) -> tuple[Line, ...]:
         """The last lines, oldest first."""

@@ -66,6 +66,17 @@ class Transcript:
             attempt(lambda: follower(written))
         return written
 
+    def take_over(self, lines: Iterable[OutputLine], newest: int) -> None:
+        """Go on with the numbers of the former program of this process."""
+        with self._numbering:
+            self._lines.extend(lines)
+            self.newest = newest
+
+    @property
+    def kept(self) -> tuple[OutputLine, ...]:
+        """The lines that are kept."""
+        return tuple(self._lines)
+
     def skip(self, lines: int) -> None:
         """Count lines that were written and are not kept."""
         with self._numbering:

@@ -23,6 +23,7 @@ import msgspec
 from loguru import logger
 
 from ..logs.worker_log import WorkerLog
+from ..takeover.known_child import KnownOutput
 from .allowance import Allowance
 from .epoll_loop import EpollLoop
 from .output_tail import MOST_LINES, OutputTail
@@ -110,6 +111,27 @@ class WorkerOutput:
         with self._busy:
             if not any(search(line.text) for line in self.tail.last()):
                 self._search = search
+
+    def known(self) -> tuple[KnownOutput, dict[str, int]]:
+        """What was read, and the open streams, after the thread that reads has ended."""
+        with self._busy:
+            self._take_floods()
+            self._notice()
+            rests = {self._name(stream): rest for stream, rest in self.tail.rests().items()}
+            in_file = {} if self._file is None else self._file.rests
+            known = KnownOutput(
+                lines=self.tail.last(), partial=rests, in_file=in_file, dropped=self.tail.dropped
+            )
+            return known, {self._name(stream): stream for stream in self._open}
+
+    def take_over(self, known: KnownOutput) -> None:
+        """Go on where the former program of this process stopped to read."""
+        streams = {self._name(stream): stream for stream in self._open}
+        rests = {streams[name]: rest for name, rest in known.partial.items() if name in streams}
+        self.tail.take_over(known.lines, rests, known.dropped)
+        if self._file is not None:
+            self._file.take_over(known.in_file)
+        self._open = [stream for stream in self._open if stream != -1]
 
     def drain(self) -> None:
         """Read the last output of a process that has ended."""

@@ -14,7 +14,7 @@ from ...spec.policies.ready_policy import Condition
 from .readiness import Awaited, is_awaited
 
 
-class Pending(msgspec.Struct, frozen=True):
+class Pending(msgspec.Struct, frozen=True, tag=True):
     """Started, and not ready yet."""
 
     since: float
@@ -34,7 +34,7 @@ class Pending(msgspec.Struct, frozen=True):
         return self.started + self.lifetime_s
 
 
-class Healthy(msgspec.Struct, frozen=True):
+class Healthy(msgspec.Struct, frozen=True, tag=True):
     """The last healthy frame is recent."""
 
     since: float
@@ -42,7 +42,7 @@ class Healthy(msgspec.Struct, frozen=True):
     status = Status.HEALTHY
 
 
-class Unhealthy(msgspec.Struct, frozen=True):
+class Unhealthy(msgspec.Struct, frozen=True, tag=True):
     """Silent for at least one interval, unhealthy by its own report, or its probe fails."""
 
     seen: float
@@ -58,7 +58,7 @@ class Unhealthy(msgspec.Struct, frozen=True):
     status = Status.UNHEALTHY
 
 
-class Recovering(msgspec.Struct, frozen=True):
+class Recovering(msgspec.Struct, frozen=True, tag=True):
     """The worker asked for time; the whole recovery is bounded, however often it asks again."""
 
     entered: float
@@ -68,13 +68,13 @@ class Recovering(msgspec.Struct, frozen=True):
     status = Status.RECOVERING
 
 
-class Dead(msgspec.Struct, frozen=True):
+class Dead(msgspec.Struct, frozen=True, tag=True):
     """Ended, or about to be ended."""
 
     status = Status.DEAD
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(msgspec.Struct, frozen=True, tag=True):
     """Given up until an operator resets it."""
 
     status = Status.FAILED

@@ -248,6 +248,14 @@ class KillSupervisor:
 
 
 @dataclass(frozen=True, slots=True)
+class UpgradeSupervisor:
+    """Replace the supervisor by another program in the same process; its workers run on."""
+
+    times: int = 1
+    """How often in a row."""
+
+
+@dataclass(frozen=True, slots=True)
 class Enqueue:
     """Put jobs into a queue; only in virtual time."""
 
@@ -299,6 +307,7 @@ Move = (
     | Restart
     | Reset
     | KillSupervisor
+    | UpgradeSupervisor
     | Enqueue
     | PauseQueue
     | ResumeQueue
@@ -328,6 +337,7 @@ MOVES: dict[str, type[Move]] = {
     "restart": Restart,
     "reset": Reset,
     "kill_supervisor": KillSupervisor,
+    "upgrade_supervisor": UpgradeSupervisor,
     "enqueue": Enqueue,
     "pause_queue": PauseQueue,
     "resume_queue": ResumeQueue,

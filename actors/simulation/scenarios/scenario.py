@@ -33,7 +33,7 @@ from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
-NAMED_WORDS = ("enqueue", "pause_queue", "probe_fails", "resume_queue", "hasten")
+NAMED_WORDS = ("enqueue", "pause_queue", "probe_fails", "resume_queue", "hasten", "upgrade_supervisor")
 """Words that a seed chooses only if the scenario names them; `hasten` is a stop that becomes firmer."""
 RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", *NAMED_WORDS))
 """The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""
@@ -385,6 +385,10 @@ class Moment:
     def reset(self, worker: str) -> Scenario:
         """Clear a worker's counters and failure."""
         return self.do(moves.Reset(worker))
+
+    def upgrade_supervisor(self, times: int = 1) -> Scenario:
+        """Replace the supervisor by another program; the workers run on."""
+        return self.do(moves.UpgradeSupervisor(times))
 
     def enqueue(self, queue: str, jobs: int = 1, **settings: Any) -> Scenario:
         """Put jobs into a queue; the settings are those of `moves.Enqueue`."""

@@ -39,13 +39,13 @@ class Heartbeats:
         "_note",
         "_reader",
         "_regular_since",
-        "_request",
         "_runtime",
         "_sent",
         "_suppressed",
         "_suspended",
         "_timer",
         "idle",
+        "request",
     )  # fmt: skip
 
     def __init__(
@@ -67,7 +67,7 @@ class Heartbeats:
         """
         self.idle = False
         self._runtime = runtime
-        self._request = request
+        self.request = request
         self._behaviour = behaviour
         self._changes = changes
         self._note = note
@@ -86,7 +86,7 @@ class Heartbeats:
 
     @property
     def _usual(self) -> float:
-        return self._behaviour.heartbeat or self._request.spec.health.heartbeat_interval_s
+        return self._behaviour.heartbeat or self.request.spec.health.heartbeat_interval_s
 
     def expect(self, *times: float) -> None:
         """Something will happen to this worker at these times."""
@@ -200,7 +200,7 @@ class Heartbeats:
         """How many intervals until the next heartbeat that could be missed; 0 if there is none."""
         if self._changes is None:
             return 1
-        staleness = self._request.spec.health.staleness_s
+        staleness = self.request.spec.health.staleness_s
         if staleness is None:
             return 0
         most = max(1, ceil(staleness / self._interval) - 1)
@@ -212,13 +212,13 @@ class Heartbeats:
     def send(self, frame: Frame) -> None:
         """Send a frame."""
         now = self._sent = self._runtime.clock.monotonic()
-        request = self._request
+        request = self.request
         self._note(Heard(now, request.spec.id, request.generation, frame.status or "", frame.recover_for_s))
         tell(request.monitor, FrameReceived(request.spec.id, request.generation, frame))
 
     def send_garbage(self, lines: int) -> None:
         """Send lines that are not frames."""
-        request = self._request
+        request = self.request
         if self._suppressed or not request.spec.run.reports_health:
             return
         if self._reader is None:

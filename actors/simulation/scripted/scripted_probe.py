@@ -33,7 +33,7 @@ class ScriptedProbe:
         """
         self._runtime = runtime
         self._history = history
-        self._request = request
+        self.request = request
         self._alive = alive
         self._why_not = why_not
         self._timer: Timer = runtime.timers.after(alive.grace_s + alive.every_s, self, None)
@@ -45,7 +45,7 @@ class ScriptedProbe:
     def tell(self, message: object) -> None:  # a timer carries nothing
         """A timer: ask."""
         wrong = self._why_not()
-        id_, generation = self._request.spec.id, self._request.generation
+        id_, generation = self.request.spec.id, self.request.generation
         self._history.add(ProbeAnswered(self._runtime.clock.monotonic(), id_, generation, wrong is None))
-        tell(self._request.monitor, LifeProbed(id_, generation, wrong is None, wrong or "answered"))
+        tell(self.request.monitor, LifeProbed(id_, generation, wrong is None, wrong or "answered"))
         self._timer = self._runtime.timers.after(self._alive.every_s, self, None)

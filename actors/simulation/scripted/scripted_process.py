@@ -98,6 +98,12 @@ class ScriptedProcess:
         if (ready := self.request.spec.ready) is not None and ready.watchdog_s is not None:
             self.keep_alive(ready.watchdog_s / 2)
 
+    def report_to(self, request: SpawnRequest) -> None:
+        """Another program supervises it from now on."""
+        self.request = self.heartbeats.request = request
+        if self._probe is not None:
+            self._probe.request = request
+
     def become_ready(self) -> None:
         """Meet every condition of its readiness, except those that the monitor sees by itself."""
         spec, generation = self.request.spec, self.request.generation

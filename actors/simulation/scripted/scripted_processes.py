@@ -232,6 +232,12 @@ class ScriptedProcesses:
             self._reached(Phase.STOP, component_id)
             process.receive_signal(signum, SUPERVISOR)
 
+    def adopt(self, request: SpawnRequest) -> None:
+        """Report to the actors of the program that replaced the one which started the process."""
+        process = self._of(request.spec.id, request.generation)
+        if process is not None:
+            process.report_to(request)
+
     def can_show_stacks(self, component_id: str, generation: int) -> bool:
         """Whether its behaviour includes it."""
         process = self._of(component_id, generation)

@@ -25,10 +25,12 @@ from ...spec.start_order import order_problem
 from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
+from ...supervision.known_worker import KnownFleet, living
 from ...supervision.pauses import postponed
 from ...supervision.worker import Failed, StopReason, Up, Worker
 from ..breakers import Breakers
 from ..groups import Groups
+from ..left_behind import LeftBehind
 from ..schedules import Schedules
 from ..workers import Workers
 from .chosen_workers import ChosenWorkers
@@ -64,19 +66,39 @@ class Declarations:
         self.rollouts: Rollouts | None = None
         """Where workers get their new specs that have a policy for it; set by the Supervisor."""
 
-    def restore(self, specs: Iterable[WorkerSpec], remembered: Remembered) -> None:
-        """Take in the workers, as the former run left them."""
+    def restore(
+        self, specs: Iterable[WorkerSpec], remembered: Remembered, left: LeftBehind | None = None
+    ) -> None:
+        """Take in the workers, as the former run left them, or as the former program of this process did."""
         self._remembered = remembered
         self._pauses.restore(remembered.meta)
+        alive = {} if left is None else living(left.fleet)
         for life in remembered.lost:
-            tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
+            if alive.get(life.component_id) != life.generation:
+                tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
         self._schedules.restore(remembered.meta, remembered.seen_at_wall_ms)
         for spec in specs:
-            self._adopt(spec)
+            known = None if left is None else left.fleet.workers.get(spec.id)
+            if left is None or known is None:
+                self._adopt(spec)
+            else:
+                self._workers.take_over(spec, known, left.processes.get(spec.id))
         self._schedules.close_others()
         self._groups.restore(remembered.meta)
         self._pauses.end_elapsed()
+        if left is not None:
+            self._breakers.take_over(left.fleet.breakers)
         self._breakers.restore(remembered.meta)
+
+    def go_on(self, fleet: KnownFleet) -> None:
+        """Go on where the former program of this process stopped."""
+        self._orders.started = fleet.started
+        self._orders.versions = dict(fleet.versions)
+        self._schedules.recover()
+        if fleet.started:  # what the new program's file declares in addition
+            for worker in self._workers:
+                if worker.id not in fleet.workers:
+                    self._workers.step(worker.id, lambda w: failures.start(w, self._breakers.world(w)))
 
     def settle_numbers(self) -> None:
         """Give back the reserved numbers: no further process will be started."""

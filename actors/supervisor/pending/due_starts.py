@@ -35,6 +35,11 @@ class DueStarts:
         self._due[component_id] = generation
         self._start_if_ready(component_id)
 
+    @property
+    def gate(self) -> StartGate:
+        """How many may start at the same time."""
+        return self._gate
+
     def drop(self, component_id: str) -> None:
         """A start will not happen."""
         del self._due[component_id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 Ticket = tuple[str, int]
 """(component_id, generation)"""
@@ -28,6 +29,15 @@ class StartGate:
             return False
         self._starting.add(ticket)
         return True
+
+    def known(self) -> tuple[Ticket, ...]:
+        """The starts that are under way, for the program that replaces this one."""
+        return tuple(sorted(self._starting))
+
+    def take_over(self, tickets: Iterable[Ticket]) -> None:
+        """Go on with the starts that the former program began."""
+        if self._limit is not None:
+            self._starting.update(tickets)
 
     def release(self, ticket: Ticket) -> Ticket | None:
         """A start is over; the next one that may happen now, if any waits."""

@@ -6,6 +6,7 @@ Belongs to the Supervisor's workers and runs in the Supervisor, which receives a
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 
 from ...messages.internal.to_supervisor import BackoffElapsed, HealthSustained, RunOvertime, SaveOverdue
 from ...ports import Receiver, Runtime, Timer
@@ -20,6 +21,8 @@ class WorkerTimers:
         self._runtime = runtime
         self._supervisor = supervisor
         self._timers: dict[tuple[str, type[TimerMessage]], Timer] = {}
+        self._sustained: dict[str, tuple[int, float]] = {}
+        """By worker: the generation, and when its health will have lasted long enough."""
         self._unsaved: list[tuple[float, str, int]] = []
         """Deaths that wait for the store, the first to be given up first."""
         self._save_timer: Timer | None = None
@@ -31,6 +34,9 @@ class WorkerTimers:
         if earlier is not None:
             earlier.cancel()
         self._timers[key] = self._runtime.timers.after(delay_ms / 1000, self._supervisor, message)
+        if isinstance(message, HealthSustained):
+            due = self._runtime.clock.monotonic() + delay_ms / 1000
+            self._sustained[component_id] = message.generation, due
 
     def cancel(self, component_id: str) -> None:
         """Cancel the timers of this worker; the time that its run may take goes on."""
@@ -38,12 +44,24 @@ class WorkerTimers:
             timer = self._timers.pop((component_id, kind), None)
             if timer is not None:
                 timer.cancel()
+        self._sustained.pop(component_id, None)
+
+    def sustained_at(self) -> dict[str, tuple[int, float]]:
+        """By worker: the generation, and when its health will have lasted, or has lasted, long enough."""
+        return dict(self._sustained)
+
+    def take_over(self, sustained: Mapping[str, tuple[int, float]]) -> None:
+        """Go on with the waits that the former program had begun."""
+        now = self._runtime.clock.monotonic()
+        for id_, (generation, due) in sustained.items():
+            self.schedule(id_, round(max(0.0, due - now) * 1000), HealthSustained(id_, generation))
 
     def forget_all(self) -> None:
         """Cancel all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._sustained.clear()
         self._unsaved.clear()
         self._arm_save_timer()
 

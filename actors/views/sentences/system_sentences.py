@@ -24,6 +24,8 @@ from ...messages import (
     StoreDegraded,
     StoreRecovered,
     SupervisionStalled,
+    SupervisorUpgraded,
+    UpgradeFailed,
 )
 from .numbers_in_words import counted
 from .sentence import Level, Sentence
@@ -41,6 +43,8 @@ SystemEvent = (
     | StoodDown
     | EventsLost
     | RecordSetAside
+    | SupervisorUpgraded
+    | UpgradeFailed
     | GatewayLost
     | GatewayRestored
     | LogInterrupted
@@ -91,6 +95,11 @@ def system_sentence(event: SystemEvent) -> Sentence:
             return Sentence("gateway", f"gateway {gateway} does not deliver: {reason}", Level.WARNING)
         case GatewayRestored(gateway=gateway, detail=detail):
             return Sentence("gateway", f"gateway {gateway} delivers again: {detail}", Level.SUCCESS)
+        case SupervisorUpgraded(old=old, new=new, blind_ms=blind_ms):
+            text = f"the supervisor was upgraded from {old} to {new} in {span(blind_ms)}; all workers ran on"
+            return Sentence("upgrade", text, Level.SUCCESS)
+        case UpgradeFailed(reason=reason, version=version):
+            return Sentence("upgrade", f"the upgrade failed, and {version} is back: {reason}", Level.ERROR)
         case LogInterrupted(file=file, reason=reason):
             return Sentence("log", f"the log file {file} cannot be written: {reason}", Level.WARNING)
         case LogResumed(file=file, dropped=dropped):

@@ -17,6 +17,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 SECTIONS = {
     "Run": {
         "run": "Run the workers of a TOML file, or one command, until SIGINT or SIGTERM.",
+        "upgrade": "Replace the running supervisor by another version without touching its workers.",
         "shutdown": "Stop all workers and then the supervisor.",
         "demo": "Run four demo workers and show them live until Ctrl-C.",
     },

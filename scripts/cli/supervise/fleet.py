@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from loguru import logger
 from msgspec.structs import asdict
@@ -24,9 +25,12 @@ from rekindle.actors import (
 from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling
+from rekindle.actors.handover import Estate, Inheritance
 from rekindle.actors.ports import Store
 from rekindle.actors.processes.logs.log_writer import log_path
+from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.spec.spec_changes import Changes
+from rekindle.actors.system.memories import leave_memory
 
 from ..config import Config, ConfigError, load
 from ..config.model import Group
@@ -47,13 +51,36 @@ DOWN = (ShownStatus.FAILED, ShownStatus.STOPPED, ShownStatus.DONE, ShownStatus.S
 GLANCE_S = 0.25
 """How often a rolling restart looks while nothing happens."""
 
+_FIXED = ("state_dir", "database", "worker_database")
+"""Settings that an upgrade cannot change, since it goes on with the same files."""
+
 Summary = Mapping[str, object]
+
+
+class Upgrades(Protocol):
+    """Replaces this program by another one, in the same process."""
+
+    def request(self, python: str | None, *, only_check: bool) -> Summary:
+        """Check the other installation, and begin the upgrade unless only the check is wanted."""
+        ...
+
+    def latest(self) -> Summary:
+        """What became of the latest upgrade."""
+        ...
 
 
 class Fleet(System):
     """What `rekindle run` runs, and what its control socket gives orders to."""
 
-    def __init__(self, config: Config, *, store: Store, inherited: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        store: Store,
+        launcher: Launcher | None = None,
+        inheritance: Inheritance | None = None,
+        inherited: Mapping[str, int] | None = None,
+    ) -> None:
         super().__init__(
             config.specs(),
             store=store,
@@ -63,8 +90,14 @@ class Fleet(System):
             retention=config.retention,
             inherited_sockets=inherited,
             periodic=config.periodic,
+            launcher=launcher,
+            inheritance=inheritance,
         )
         self._config = config
+        self._as_loaded = config
+        """The file as it was last loaded, without what was scaled since."""
+        self.upgrades: Upgrades | None = None
+        """Checks and begins upgrades; None: this process cannot be upgraded."""
         self._begun_with = config
         self._changing = threading.Lock()
         self._rolling: dict[str, threading.Thread] = {}
@@ -116,7 +149,7 @@ class Fleet(System):
             self.change_periodic(config.periodic)
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
-            self._config = config
+            self._config = self._as_loaded = config
             _note_log_files(config)
         summary = _summary(changes)
         if ignored:
@@ -180,6 +213,67 @@ class Fleet(System):
         self._ending.set()
         for thread in self._rolling.values():
             thread.join(PATIENCE_S)
+
+    # ── an upgrade ───────────────────────────────────────────────────────────────────────
+
+    def upgrade(self, python: str | None = None, /, *, only_check: bool = False) -> Summary:
+        """Check another installation, and replace this program by it in the same process.
+
+        Raises:
+            RequestRefusedError: it is not possible; nothing was changed.
+        """
+        if self.upgrades is None:
+            return super().upgrade(python, only_check=only_check)
+        return self.upgrades.request(python, only_check=only_check)
+
+    def leave_memory(self, estate: Estate) -> None:
+        """Leave what only the actors know, and go on; for the check before an upgrade.
+
+        Raises:
+            RequestRefusedError: the system is stopping, or a worker is being removed.
+            RequestTimeoutError: an actor does not answer.
+        """
+        leave_memory(estate, self._lifecycle.memory())
+
+    def go_on(self) -> None:
+        """Take over the processes that the former program left; end as it was about to, if it was."""
+        if self._lifecycle.go_on():
+            self.shut_down()
+
+    def hand_over(self, estate: Estate) -> None:
+        """Stop everything but the processes, and leave what the program that follows needs."""
+        self._lifecycle.freeze(estate)
+
+    def latest_upgrade(self) -> Summary:
+        """How often this process was upgraded, and what became of the latest attempt."""
+        return super().latest_upgrade() if self.upgrades is None else self.upgrades.latest()
+
+    def obstacle(self) -> str | None:
+        """Why this supervisor cannot be upgraded now; None if it can."""
+        rolling = [name for name, thread in self._rolling.items() if thread.is_alive()]
+        if rolling:
+            return f"a rolling restart of {rolling[0]} is under way"
+        if self._config.text is not None:
+            return None
+        try:
+            config = load(self._config.path)
+        except ConfigError as error:
+            return f"the file has problems: {error}"
+        if config.specs() != self._as_loaded.specs():
+            return f"{config.path} has changed since it was loaded: apply it first with: rekindle reload"
+        fixed = [name for name in _FIXED if getattr(self._begun_with, name) != getattr(config, name)]
+        return f"{', '.join(fixed)} changed, which needs a restart of the supervisor" if fixed else None
+
+    def counts(self) -> dict[str, int]:
+        """How many workers of a group run, where that differs from the file."""
+        loaded = {group.name: group.count for group in self._as_loaded.groups}
+        return {
+            group.name: group.count for group in self._config.groups if group.count != loaded.get(group.name)
+        }
+
+    def loaded_as(self, config: Config) -> None:
+        """The file is this; what differs was scaled under the former program of this process."""
+        self._as_loaded = config
 
     # ── a rolling restart ────────────────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ from rekindle.actors.gateways.serving.server_thread import identity
 
 if TYPE_CHECKING:
     from rekindle.actors import System
+    from rekindle.actors.gateways.http import HttpServer
     from rekindle.actors.gateways.metrics import Metrics
     from rekindle.actors.gateways.operator import Operator
     from rekindle.actors.gateways.settings.http_settings import HttpSettings
@@ -62,19 +63,23 @@ class EventGateways:
 
 
 def serve_http(
-    operator: Operator, state_dir: Path, settings: HttpSettings | None, stack: ExitStack
-) -> str | None:
-    """Serve the dashboard until the stack is left; its URL, or None if it is off."""
+    operator: Operator,
+    state_dir: Path,
+    settings: HttpSettings | None,
+    stack: ExitStack,
+    inherited: int | None = None,
+) -> HttpServer | None:
+    """Serve the dashboard until the stack is left; None if it is off."""
     if settings is None:
         return None
     from rekindle.actors.gateways.http import HttpServer, Role
 
-    server = stack.enter_context(HttpServer(operator, state_dir, settings))
+    server = stack.enter_context(HttpServer(operator, state_dir, settings, inherited=inherited))
     logger.info("http: dashboard at {}; for a link run: rekindle dashboard", server.url)
     # The link is a secret: logs are stored and shared, a terminal shows it to the operator only.
     if sys.stderr is not None and sys.stderr.isatty():
         logger.info("http: link to view: {}", server.link(Role.VIEWER))
-    return server.url
+    return server
 
 
 def send_alerts(system: System, settings: AlertSettings, stack: ExitStack) -> None:

@@ -2,17 +2,19 @@
 
 A run that has only tasks ends with them; the end of an essential worker or group ends any run. The
 first SIGTERM or SIGINT stops the workers within the time of their stop settings, the second sends
-SIGTERM at once, the third kills. SIGHUP reloads the file, SIGUSR2 opens the log files
-of the workers again.
+SIGTERM at once, the third kills. SIGHUP reloads the file, SIGUSR1 upgrades the supervisor, SIGUSR2 opens
+the log files of the workers again.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Container
+from concurrent.futures import Future
 from contextlib import ExitStack
 from queue import Empty
 from typing import Literal
@@ -26,6 +28,7 @@ from rekindle.actors.ports import Store
 from rekindle.actors.processes.sockets.inherited_sockets import take_inherited
 from rekindle.actors.processes.sockets.listening_sockets import sockets_of
 from rekindle.actors.processes.spawn.descriptor_limit import raise_limit, room_for_workers
+from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
 from rekindle.actors.runtime.mailbox import Mailbox
 from rekindle.actors.spec.policies.stop_policy import Urgency
@@ -37,43 +40,102 @@ from .fleet import Fleet
 from .gateways import send_alerts, serve_http
 from .log import EventLog
 from .platform.memory import settle
-from .platform.signals import handle_signals
+from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
 from .platform.subreaper import adopt_orphans
 from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
 from .task_results import TaskResults
+from .upgrade.handing import Handing, Wanted
+from .upgrade.left import NOTHING_LEFT, Left
 
-Order = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]
+Order = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"] | Wanted
 
 STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
 
 
-def run(config: Config, *, ignore_state: bool = False) -> int:
-    """Run the workers of a file until a signal or another supervisor ends it; returns the exit code."""
+def run(config: Config, *, ignore_state: bool = False, left: Left = NOTHING_LEFT) -> int:
+    """Run the workers of a file until a signal or another supervisor ends it; returns the exit code.
+
+    The first thread of the process starts the workers, since it does not end with an upgrade: the kernel
+    takes the end of the thread that started a process for the end of its parent. Another does the rest.
+    """
     raise_limit()
+    launcher = Launcher(own_thread=False)
+    outcome: Future[int] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(_run(config, launcher, left, ignore_state=ignore_state))
+        except BaseException as error:  # noqa: BLE001  # raised in the first thread
+            outcome.set_exception(error)
+        finally:
+            launcher.close(0.0)
+
+    threading.Thread(target=work, name="rekindle-run", daemon=True).start()
+    launcher.work()
+    return outcome.result()
+
+
+def _run(config: Config, launcher: Launcher, left: Left, *, ignore_state: bool) -> int:
     with ExitStack() as stack:
-        stack.enter_context(StateLock(config.state_dir))
-        where = config.database, config.state_dir, config.worker_database
-        store = None if ignore_state else open_upgraded(*where)
-        inherited = take_inherited(sockets_of(config.specs()))
-        fleet = Fleet(config, store=store or _temporary_store(), inherited=inherited)
-        # From here on no worker is left running, even if a later step fails.
-        leftovers = stack.enter_context(ExitStack())
-        # Children that a shell had before it became this program are not ours to end.
-        spared = frozenset(children_of(os.getpid()))
-        stack.callback(fleet.stop)
-        stack.callback(fleet.end_rolling)
-        fleet.open()
-        leftovers.callback(_end_strays, fleet.mark, spared)
-        stack.enter_context(adopt_orphans(fleet.reap_strangers))
-        fleet.event_gateways.open(fleet, config, stack)
-        dashboard = serve_http(fleet, config.state_dir, config.http, stack)
-        stack.enter_context(ControlServer(fleet, config.state_dir, replace_stale=True, dashboard=dashboard))
-        send_alerts(fleet, config.alerts, stack)
+        left.watch_start(launcher)
+        try:
+            runner = _prepared(config, launcher, left, stack, ignore_state=ignore_state)
+        except BaseException as error:
+            left.go_back(launcher, str(error) or type(error).__name__)
+            raise
+        return runner.run(left)
+
+
+def _prepared(
+    config: Config, launcher: Launcher, left: Left, stack: ExitStack, *, ignore_state: bool
+) -> Runner:
+    """Everything but the workers, until the stack is left."""
+    lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
+    where = config.database, config.state_dir, config.worker_database
+    store = None if ignore_state else open_upgraded(*where, left.descriptor("store_lock", "lock"))
+    store = store or _temporary_store()
+    fleet = Fleet(
+        config,
+        store=store,
+        launcher=launcher,
+        inheritance=left.inheritance,
+        inherited=take_inherited(sockets_of(config.specs())) if left.sockets is None else left.sockets,
+    )
+    # From here on no worker is left running, even if a later step fails.
+    leftovers = stack.enter_context(ExitStack())
+    # Children that a shell had before it became this program are not ours to end.
+    spared = left.runner.spared if left.inheritance else tuple(children_of(os.getpid()))
+    stack.callback(fleet.stop)
+    stack.callback(fleet.end_rolling)
+    fleet.open()
+    leftovers.callback(_end_strays, fleet.mark, frozenset(spared))
+    stack.enter_context(adopt_orphans(fleet.reap_strangers))
+    fleet.event_gateways.open(fleet, config, stack)
+    runner = Runner(fleet, Notifier(), launcher)
+    handing = Handing(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
+    handing.spared = spared
+    runner.handing = fleet.upgrades = handing
+    runner.listen()
+    left.go_on(fleet)
+    dashboard = serve_http(fleet, config.state_dir, config.http, stack, left.descriptor("http", "socket"))
+    handing.http, handing.control = (
+        dashboard,
+        ControlServer(
+            fleet,
+            config.state_dir,
+            replace_stale=True,
+            dashboard=None if dashboard is None else dashboard.url,
+            inherited=left.descriptor("control", "socket"),
+        ),
+    )
+    stack.enter_context(handing.control)
+    send_alerts(fleet, config.alerts, stack)
+    if left.inheritance is None:
         _say_room(len(config.specs()))
-        return Runner(fleet, Notifier()).run()
+    return runner
 
 
 def _say_room(declared: int) -> None:
@@ -101,8 +163,11 @@ def _temporary_store() -> Store:
 class Runner:
     """Starts the workers, then acts on signals and events until the end."""
 
-    def __init__(self, fleet: Fleet, notifier: Notifier) -> None:
+    def __init__(self, fleet: Fleet, notifier: Notifier, launcher: Launcher | None = None) -> None:
         self._fleet = fleet
+        self._on_main = at_once if launcher is None else launcher.ask
+        self.handing: Handing | None = None
+        """Hands this process over to another program."""
         self._notifier = notifier
         self._orders: Mailbox[Order] = Mailbox()
         self._status_queued = False
@@ -111,26 +176,36 @@ class Runner:
         self._results = TaskResults()
         self._essential_code = 0
 
-    def run(self) -> int:
-        """Start the workers and wait for the end; returns the exit code."""
+    def run(self, left: Left = NOTHING_LEFT) -> int:
+        """Start the workers, or go on with those that were left, and wait for the end; the exit code."""
         stop, reload = self._on_stop_signal, self._on_reload_signal
         reopen = self._fleet.reopen_logs
         handlers: dict[int, Callable[[], None]] = {
             signal.SIGTERM: stop,
             signal.SIGINT: stop,
             signal.SIGHUP: reload,
+            signal.SIGUSR1: self._on_upgrade_signal,
             signal.SIGUSR2: reopen,
         }
-        with handle_signals(handlers):
-            self._fleet.subscribe(EventLog())
-            self._fleet.subscribe(self)
-            self._fleet.start()
+        with handle_signals(handlers, self._on_main, left.signals) as pipe:
+            self._results.restore(left.runner.task_codes)
+            if self.handing is not None:
+                self.handing.signals, self.handing.task_codes = pipe, self._results.codes
+            if left.inheritance is None:
+                self._fleet.start()
+            else:
+                left.become_ready(self._fleet, self.handing)
             settle()
             self._notifier.ready(self._summary())
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
             self._stop()
         return code or (1 if self._fleet.unsaved_records else 0)
+
+    def listen(self) -> None:
+        """Log events and act on them from now on."""
+        self._fleet.subscribe(EventLog())
+        self._fleet.subscribe(self)
 
     def tell(self, message: Event) -> None:
         """Receive an event."""
@@ -160,6 +235,8 @@ class Runner:
                 case "reload":
                     self._reload()
                     self._orders.put("check_tasks")
+                case Wanted() as wanted:
+                    self._hand_over(wanted)
                 case "check_tasks":
                     code = self._task_code()
                     if code is not None:
@@ -202,6 +279,21 @@ class Runner:
             logger.info("supervisor: all tasks have ended")
         return code
 
+    def upgrade(self, wanted: Wanted) -> None:
+        """Hand this process over to a program whose check has passed, as soon as possible."""
+        self._orders.put(wanted)
+
+    def _check_and_upgrade(self) -> None:
+        try:
+            self._fleet.upgrade(None)
+        except RekindleError as error:
+            logger.error("upgrade: refused: {}", str(error))
+
+    def _hand_over(self, wanted: Wanted) -> None:
+        assert self.handing is not None
+        self._notifier.reloading(time.monotonic_ns() // 1000)
+        self.handing.hand_over(wanted)
+
     def _reload(self) -> None:
         self._notifier.reloading(time.monotonic_ns() // 1000)
         try:
@@ -233,6 +325,10 @@ class Runner:
             self._orders.put("stop")
         else:
             self._fleet.escalate_stop(Urgency.FIRM if self._stop_signals == 2 else Urgency.KILL)
+
+    def _on_upgrade_signal(self) -> None:
+        # Beside the signals and orders: a dry start takes a second.
+        threading.Thread(target=self._check_and_upgrade, name="rekindle-upgrade", daemon=True).start()
 
     def _on_reload_signal(self) -> None:
         self._orders.put("reload")

@@ -25,8 +25,12 @@ open_store(os.fsdecode(sys.stdin.buffer.read()), exclusive=False).close()
 _UPGRADE_TIMEOUT_S = 120.0
 
 
-def open_upgraded(database: str, state_dir: Path, worker_database: str | None = None) -> Store:
+def open_upgraded(
+    database: str, state_dir: Path, worker_database: str | None = None, lock: int | None = None
+) -> Store:
     """Open the store with its tables upgraded; what a server cannot take at a stop is kept in `state_dir`.
+
+    `lock` is the descriptor that holds the right to it already, if this process was upgraded.
 
     Raises:
         StoreError: as `open_store` does.
@@ -34,7 +38,7 @@ def open_upgraded(database: str, state_dir: Path, worker_database: str | None = 
     if not _is_current(database):
         _upgrade_in_child(database)
     spool = state_dir / "unsaved" if "://" in database else None
-    return open_store(database, worker_database=worker_database, spool=spool)
+    return open_store(database, worker_database=worker_database, spool=spool, lock=lock)
 
 
 def _is_current(database: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rekindle.actors.deaths.death import Action
 from rekindle.actors.facts.health_status import ShownStatus
@@ -18,6 +18,14 @@ class TaskResults:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+
+    def codes(self) -> dict[str, int]:
+        """What is known, for the program that replaces this one."""
+        return dict(self._codes)
+
+    def restore(self, codes: Mapping[str, int]) -> None:
+        """Go on with what the former program of this process knew."""
+        self._codes.update(codes)
 
     def take(self, event: Event) -> bool:
         """Take an event; whether a worker may have come to rest."""

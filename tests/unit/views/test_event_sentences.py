@@ -69,6 +69,8 @@ from rekindle.actors.messages import (
     StoreDegraded,
     StoreRecovered,
     SupervisionStalled,
+    SupervisorUpgraded,
+    UpgradeFailed,
     WorkerDied,
     WorkerFailed,
     WorkerRecycled,
@@ -296,6 +298,11 @@ TEXTS: list[tuple[Event, str]] = [
     (StartsResumed(), "every start that waited for room is done"),
     (GatewayLost("nats", "refused"), "gateway nats does not deliver: refused"),
     (GatewayRestored("nats", "nats://a"), "gateway nats delivers again: nats://a"),
+    (
+        SupervisorUpgraded("1.0", "1.1", 400, 2),
+        "the supervisor was upgraded from 1.0 to 1.1 in 400 ms; all workers ran on",
+    ),
+    (UpgradeFailed("out of luck", "1.0", 900), "the upgrade failed, and 1.0 is back: out of luck"),
 ]
 """Every event, in the words that people read."""
 

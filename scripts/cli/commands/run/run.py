@@ -6,6 +6,7 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
@@ -15,6 +16,7 @@ from ...render.text import printable
 
 if TYPE_CHECKING:
     from ...config import Config
+    from ...supervise.upgrade.left import Left
 
 
 COMMAND = "rekindle.run.command"
@@ -99,12 +101,20 @@ def run(
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
     _end_on_early_signals()
-    _say_that_it_starts(file, state, as_json=log_json)
+    is_upgrade = "REKINDLE_HAND_OVER" in os.environ
+    if not is_upgrade:
+        _say_that_it_starts(file, state, as_json=log_json)
     from ...config import ConfigError
     from ...supervise.log import set_up
 
+    loading = partial(_loaded, file, command, name, state, http)
+    if is_upgrade:
+        from ...supervise.upgrade.resumption import resume
+
+        set_up(as_json=log_json, verbose=verbose)
+        raise SystemExit(resume(loading, _run_until_the_end))
     try:
-        config = _loaded(file, command, name, state, http)
+        config = loading()
     except ConfigError as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
@@ -133,8 +143,8 @@ def _loaded(
     return config
 
 
-def _run_until_the_end(config: Config, *, ignore_state: bool) -> int:
-    """Run the workers and return the exit code."""
+def _run_until_the_end(config: Config, left: Left | None = None, *, ignore_state: bool = False) -> int:
+    """Run the workers, or go on with those that the former program left, and return the exit code."""
     from rekindle.actors import RekindleError, StoreDamagedError
     from rekindle.actors.errors import StoreUnavailableError
 
@@ -142,7 +152,8 @@ def _run_until_the_end(config: Config, *, ignore_state: bool) -> int:
     from ...supervise.runner import run as run_workers
 
     try:
-        return run_workers(config, ignore_state=ignore_state)
+        more = {} if left is None else {"left": left}
+        return run_workers(config, ignore_state=ignore_state, **more)
     except (StoreDamagedError, StoreUnavailableError) as error:
         way_out = "to run without it, persisting nothing: rekindle run FILE --ignore-state"
         raise click.ClickException(f"{error}; {way_out}") from None

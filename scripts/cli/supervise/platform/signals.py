@@ -11,8 +11,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 END = b"\0"
 """No signal has this number."""
@@ -20,13 +23,32 @@ END = b"\0"
 MOST_AT_ONCE = 64
 
 
+class SignalPipe(NamedTuple):
+    """The ends of the pipe to which the interpreter writes the numbers of signals."""
+
+    received: int
+    wakeup: int
+
+
+def at_once(call: Callable[[], object]) -> object:
+    """Make a call here: for a caller in the main thread."""
+    return call()
+
+
 @contextmanager
-def handle_signals(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+def handle_signals(
+    handlers: Mapping[int, Callable[[], None]],
+    on_main: Callable[[Callable[[], object]], object] = at_once,
+    inherited: SignalPipe | None = None,
+) -> Iterator[SignalPipe]:
     """Call these handlers when their signals arrive, one at a time, until the block ends.
 
     A signal that the caller of the program had blocked is unblocked, or it would never arrive.
+    Only the main thread may set handlers: `on_main` makes a call there. What the former program of this
+    process did not handle is in the pipe that it left.
     """
-    received, wakeup = os.pipe()
+    pipe = inherited or SignalPipe(*os.pipe())
+    received, wakeup = pipe
     os.set_blocking(wakeup, False)
     listener = threading.Thread(
         target=_listen, args=(received, handlers), name="rekindle-signals", daemon=True
@@ -37,12 +59,32 @@ def handle_signals(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]
         listener.start()
         stack.callback(listener.join)
         stack.callback(os.write, wakeup, END)
-        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False))
-        for number in handlers:
-            stack.callback(signal.signal, number, signal.signal(number, _only_wake))
-        mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, handlers)
-        stack.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
-        yield
+        former = on_main(lambda: set_handlers(handlers, wakeup))
+        assert isinstance(former, ExitStack)
+        stack.callback(on_main, former.close)
+        yield pipe
+
+
+def set_handlers(numbers: Iterable[int], wakeup: int) -> ExitStack:
+    """Have these signals written to the pipe; the stack undoes it. Both in the main thread only."""
+    former = ExitStack()
+    former.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False))
+    numbers = tuple(numbers)
+    for number in numbers:
+        former.callback(signal.signal, number, signal.signal(number, _only_wake))
+    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    former.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
+    return former
+
+
+def stop_handling(pipe: SignalPipe) -> None:
+    """Leave signals in the pipe from now on, for the program that follows."""
+    os.write(pipe.wakeup, END)
+
+
+def hold_signals() -> None:
+    """Have the kernel keep signals for this thread until they are unblocked, also across an exec."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
 
 
 def _only_wake(_signum: int, _frame: object) -> None:

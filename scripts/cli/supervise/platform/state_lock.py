@@ -18,9 +18,15 @@ from ...state_files import DATABASE_NAME, LOCK_NAME
 class StateLock:
     """Holds the state directory; the kernel releases the lock when the process ends, however it ends."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, inherited: int | None = None) -> None:
+        """Describe it; the former program of this process may hold the lock by a descriptor already."""
         self._directory = directory
-        self._descriptor = -1
+        self._descriptor = -1 if inherited is None else inherited
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor that holds the lock."""
+        return self._descriptor
 
     def __enter__(self) -> Self:
         """Take the lock. Check first, before anything is written, that no other user can write there.
@@ -30,6 +36,8 @@ class StateLock:
             UnsafePathError: another user can write to the directory, or the database is a symbolic link.
             GatewayError: the directory cannot be created or opened, or the lock file cannot be written.
         """
+        if self._descriptor != -1:
+            return self
         directory = open_state_directory(self._directory)
         try:
             self._refuse_links(directory)

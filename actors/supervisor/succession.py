@@ -1,0 +1,54 @@
+"""How a Supervisor goes on with the workers of the former program of its process.
+
+Belongs to the Supervisor and runs in it. `Workers.take_over` put the workers in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..messages.internal.to_monitor import MarkFailed
+from ..messages.internal.to_proxy import AdoptProcess, StopProcess
+from ..runtime.resilient_actor import tell
+from ..supervision.backoff import back_off
+from ..supervision.known_worker import KnownFleet
+from ..supervision.worker import BackingOff, Failed, Phase, Stopping, Up, Worker, World
+from .links import Links
+from .workers import Workers
+
+
+def go_on(workers: Workers, to: Links, fleet: KnownFleet, world: Callable[[Worker], World]) -> None:
+    """Wait for what the former program waited for, and begin the starts that it had not begun."""
+    workers.timers.take_over(fleet.sustained_at)
+    workers.stop_order.take_over(fleet.stops, fleet.unkillable)
+    begun = {id_: worker.generation for id_, worker in fleet.workers.items() if _is_begun(worker.phase)}
+    workers.due.gate.take_over(ticket for ticket in fleet.starting if begun.get(ticket[0]) == ticket[1])
+    for worker in workers:
+        if worker.id in fleet.workers:
+            _go_on_with(worker, workers, to, world)
+            # After the registration: the monitor must know the worker before its first frame.
+            workers.tell_proxy(worker.id, AdoptProcess())
+    for worker in workers:
+        if worker.id in fleet.workers and isinstance(worker.phase, Up) and worker.phase.pid is None:
+            workers.due.add(worker.id, worker.generation)
+    workers.continue_stopping()
+
+
+def _is_begun(phase: Phase) -> bool:
+    """Whether there is a process: a start that was not begun takes its place anew."""
+    return not isinstance(phase, Up) or phase.pid is not None
+
+
+def _go_on_with(worker: Worker, workers: Workers, to: Links, world: Callable[[Worker], World]) -> None:
+    match worker.phase:
+        case Up(pid=int()):
+            to.register(worker)
+        case BackingOff() as phase:
+            workers.carry_out(back_off(worker, phase, world(worker)))
+        case Stopping(generation=generation, urgency=urgency):
+            # A proxy that is ending it goes on; one whose start was not begun reports that it is gone.
+            workers.tell_proxy(worker.id, StopProcess(generation, urgency))
+        case Failed():
+            tell(to.monitor, MarkFailed(worker.id))
+        case _:
+            pass

@@ -1,0 +1,59 @@
+"""What only the actors know: asked for before an upgrade of the supervisor, and read after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ..errors import RequestRefusedError
+from ..facts.records import EventRecord, Record
+from ..handover import Estate, Inheritance
+from ..messages import Refused
+from ..messages.internal.hand_over import ReportMemory
+from ..runtime.resilient_actor import tell
+from ..supervision.known_worker import KnownFleet
+from ..supervisor.left_behind import LeftBehind
+from ..worker_proxy import KnownProcess
+from .assembly import Actors
+from .inboxes import Inbox
+from .requests import REPLY_TIMEOUT_S
+
+PART = "actors"
+
+
+def asked_memory(actors: Actors, *, final: bool = False) -> LeftBehind:
+    """Ask the Supervisor, the HealthMonitor and the proxies for what only they know.
+
+    After the freeze the Supervisor does not refuse: what was begun goes on in the program that follows.
+
+    Raises:
+        RequestRefusedError: the Supervisor cannot be replaced now.
+        RequestTimeoutError: an actor does not answer.
+    """
+    health, answers = Inbox(), Inbox()
+    tell(actors.monitor, ReportMemory(health))
+    tell(actors.supervisor, ReportMemory(answers, final))
+    fleet: KnownFleet | Refused = answers.get(REPLY_TIMEOUT_S)
+    if isinstance(fleet, Refused):
+        raise RequestRefusedError(fleet.reason)
+    known: list[KnownProcess] = [answers.get(REPLY_TIMEOUT_S) for _ in range(fleet.proxies)]
+    return LeftBehind(
+        fleet=fleet,
+        health=health.get(REPLY_TIMEOUT_S),
+        processes={each.component_id: each for each in known},
+    )
+
+
+def leave_memory(
+    estate: Estate, memory: LeftBehind, unsaved: Iterable[Record | EventRecord] = (), at: float = 0.0
+) -> None:
+    """Hand over what the actors know; events that could not be written keep their numbers."""
+    last = max((each.id for each in unsaved if isinstance(each, EventRecord)), default=0)
+    estate.leave(PART, replace(memory, last_event_id=last, at=at))
+
+
+def inherited_memory(inheritance: Inheritance | None) -> LeftBehind | None:
+    """What the actors of the former program knew; None if this process was not upgraded."""
+    taken = None if inheritance is None else inheritance.take(PART, LeftBehind)
+    return None if taken is None else taken[0]

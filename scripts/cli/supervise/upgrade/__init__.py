@@ -1,0 +1,1 @@
+"""`rekindle upgrade`: the supervisor checks another installation, then executes it in its own process."""

@@ -1,0 +1,222 @@
+"""The order of an upgrade: what the check asks, what is handed over, and when the other program is executed.
+
+`rekindle.actors.handover.estate` says what must hold at every instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+from loguru import logger
+
+from rekindle import __version__
+from rekindle.actors import RequestRefusedError
+from rekindle.actors.gateways.control import ControlServer
+from rekindle.actors.gateways.http import HttpServer
+from rekindle.actors.handover import FORMAT, Estate, HandOver
+from rekindle.actors.handover.document import encode
+from rekindle.actors.handover.sealed_file import sealed
+from rekindle.actors.processes.run_tool import run_tool
+from rekindle.actors.processes.spawn.launcher import Launcher
+from rekindle.persistence.store import SqlStore
+
+from ..fleet import Fleet
+from ..platform.signals import SignalPipe, stop_handling
+from ..platform.state_lock import StateLock
+from .dry_start import ANSWER
+from .program import CHECK, DOCUMENT, command_line, execute
+
+CHECK_S = 30.0
+"""How long the dry start of another installation may take."""
+
+
+class RunnerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the process of `rekindle run` itself leaves."""
+
+    spared: tuple[int, ...] = ()
+    """Children that are not ours to end."""
+    task_codes: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    """How many workers of a group run, where that differs from the file."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """An upgrade whose check has passed."""
+
+    argv: tuple[str, ...]
+    version: str
+
+
+class Handing:
+    """Hands this process over. `request` is for any thread, `hand_over` for that of the runner."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        launcher: Launcher,
+        store: object,
+        lock: StateLock,
+        *,
+        number: int,
+        begin: Callable[[Wanted], None],
+    ) -> None:
+        self._fleet = fleet
+        self._launcher = launcher
+        self._store = store
+        self._lock = lock
+        self.number = number
+        """How often this process was replaced, or should have been."""
+        self.failed: str | None = None
+        """Why the latest upgrade failed, if it did."""
+        self.blind_ms: int | None = None
+        self.control: ControlServer | None = None
+        self.http: HttpServer | None = None
+        self.signals: SignalPipe | None = None
+        self.spared: tuple[int, ...] = ()
+        self.task_codes: Callable[[], dict[str, int]] = dict
+        self._begin = begin
+        self._checking = threading.Lock()
+
+    # ── the check ────────────────────────────────────────────────────────────────────────
+
+    def request(self, python: str | None, *, only_check: bool) -> Mapping[str, object]:
+        """Check another installation and begin the upgrade, unless only the check is wanted.
+
+        Raises:
+            RequestRefusedError: the upgrade is not possible; nothing was changed.
+        """
+        if not self._checking.acquire(blocking=False):
+            raise RequestRefusedError("an upgrade is being checked or is under way already")
+        try:
+            wanted = self.check(python)
+        except BaseException:
+            self._checking.release()
+            raise
+        if only_check:
+            self._checking.release()
+        else:
+            self._begin(wanted)
+        return {"from": __version__, "to": wanted.version, "number": self.number, "pid": os.getpid()}
+
+    def check(self, python: str | None) -> Wanted:
+        """Make a dry start of the other installation.
+
+        Raises:
+            RequestRefusedError: it could not take over; the text says why.
+        """
+        if not isinstance(self._store, SqlStore):
+            raise RequestRefusedError(
+                "a supervisor that runs with --ignore-state has its history in memory only, which an upgrade"
+                " would lose"
+            )
+        argv = command_line(_interpreter(python))
+        if (obstacle := self._fleet.obstacle()) is not None:
+            raise RequestRefusedError(obstacle)
+        estate = Estate()
+        self._fleet.leave_memory(estate)
+        answer = _dry_start(argv, self._document(estate))
+        return Wanted(argv, answer)
+
+    def latest(self) -> Mapping[str, object]:
+        """How often this process was upgraded, and what became of the latest attempt."""
+        return {
+            "version": __version__,
+            "number": self.number,
+            "failed": self.failed,
+            "blind_ms": self.blind_ms,
+            "pid": os.getpid(),
+        }
+
+    def done(self) -> None:
+        """An upgrade was called off: another one may be asked for."""
+        if self._checking.locked():
+            self._checking.release()
+
+    # ── the hand-over ────────────────────────────────────────────────────────────────────
+
+    def hand_over(self, wanted: Wanted) -> None:
+        """Freeze, and execute the other program; this returns only if nothing could be executed."""
+        logger.info("upgrade: handing over to {} ({})", wanted.version, wanted.argv[0])
+        estate = Estate()
+        if self.http is not None:
+            estate.leave("http", None, socket=self.http.leave())
+        if self.control is not None:
+            estate.leave("control", None, socket=self.control.leave())
+        estate.leave("state_lock", None, lock=self._lock.descriptor)
+        if isinstance(self._store, SqlStore) and self._store.lock is not None:
+            estate.leave("store_lock", None, lock=self._store.lock)
+        at = time.monotonic()
+        self._fleet.hand_over(estate)
+        state = RunnerState(spared=self.spared, task_codes=self.task_codes(), counts=self._fleet.counts())
+        estate.leave("runner", state)
+        if self.signals is not None:
+            stop_handling(self.signals)
+            estate.leave("signals", None, **self.signals._asdict())
+        document = self._document(estate, at)
+        self._launcher.ask(lambda: _execute(wanted.argv, document))
+
+    def _document(self, estate: Estate, at: float | None = None) -> HandOver:
+        return HandOver(
+            format=FORMAT,
+            version=__version__,
+            number=self.number + 1,
+            at=time.monotonic() if at is None else at,
+            back=command_line(),
+            parts=estate.parts,
+        )
+
+
+def _execute(argv: tuple[str, ...], document: HandOver) -> None:
+    try:
+        execute(argv, document)
+    except OSError as error:
+        execute(document.back, document, f"{argv[0]} cannot be executed: {error.strerror}")
+
+
+def _interpreter(python: str | None) -> str | None:
+    """The path of another interpreter.
+
+    Raises:
+        RequestRefusedError: it is not a program.
+    """
+    if python is None:
+        return None
+    path = Path(python)
+    if not path.is_absolute():
+        raise RequestRefusedError(f"{python} is not an absolute path of a Python interpreter")
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise RequestRefusedError(f"{python} is not a program that this user can execute")
+    return python
+
+
+def _dry_start(argv: tuple[str, ...], document: HandOver) -> str:
+    """Have the other installation say whether it could take over; its version.
+
+    Raises:
+        RequestRefusedError: it could not.
+    """
+    file = sealed(encode(document))
+    environment = {**os.environ, DOCUMENT: "0", CHECK: "1"}
+    try:
+        ran = run_tool(argv, cwd=None, env=environment, timeout_s=CHECK_S, given=file)
+    except OSError as error:
+        raise RequestRefusedError(f"{argv[0]} cannot be executed: {error.strerror}") from None
+    finally:
+        os.close(file)
+    if ran.exit is None:
+        raise RequestRefusedError(f"{argv[0]} did not answer the check within {CHECK_S:g} s")
+    lines = ran.output.decode(errors="replace").strip().splitlines()
+    found = next((line.removeprefix(ANSWER) for line in lines if line.startswith(ANSWER)), None)
+    if found is None:
+        last = lines[-1] if lines else str(ran.exit)
+        raise RequestRefusedError(f"{argv[0]} has no Rekindle that can take over: {last}")
+    answer = json.loads(found)
+    if answer["problem"] is not None:
+        raise RequestRefusedError(f"{answer['version']} cannot take over: {answer['problem']}")
+    return str(answer["version"])

@@ -1,0 +1,112 @@
+"""What the former program of this process left to `rekindle run`, or nothing at an ordinary start."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from rekindle import __version__
+from rekindle.actors.handover import Inheritance
+from rekindle.actors.handover.estate import set_inheritable
+from rekindle.actors.messages import SupervisorUpgraded, UpgradeFailed
+from rekindle.actors.processes.spawn.launcher import Launcher
+
+from ...config import Config
+from ..fleet import Fleet
+from ..platform.signals import HELD, SignalPipe, set_handlers
+from .handing import Handing, RunnerState
+from .program import go_back
+
+READY_S = 20.0
+"""How long this program may take to become ready, before the former one returns."""
+
+
+class Left:
+    """The descriptors and the state for the process itself; the actors and processes take theirs."""
+
+    def __init__(
+        self, inheritance: Inheritance | None, failed: str | None = None, file: Config | None = None
+    ) -> None:
+        self.inheritance = inheritance
+        self.failed = failed
+        """Why the program that should have followed gave way to this one, if it did."""
+        self._file = file
+        """The file, without what was scaled under the former program."""
+        self._ready = threading.Event()
+        self._is_current = True
+        """Whether the document describes the processes as they are."""
+        taken = None if inheritance is None else inheritance.take("runner", RunnerState)
+        self.runner = RunnerState() if taken is None else taken[0]
+        self._descriptors: dict[str, dict[str, int]] = {}
+        if inheritance is not None:
+            set_inheritable(inheritance.document, inheritable=False)
+            for name in ("state_lock", "store_lock", "control", "http", "signals", "sockets"):
+                found = inheritance.take(name, type(None))
+                self._descriptors[name] = {} if found is None else found[1]
+
+    @property
+    def number(self) -> int:
+        """How often this process was replaced, or should have been."""
+        return 0 if self.inheritance is None else self.inheritance.document.number
+
+    @property
+    def signals(self) -> SignalPipe | None:
+        """The pipe with the signals that were not handled."""
+        found = self._descriptors.get("signals")
+        return SignalPipe(**found) if found else None
+
+    def catch_signals(self) -> None:
+        """Have signals written to the pipe from now on, before any thread is started."""
+        if self.signals is not None:
+            set_handlers(HELD, self.signals.wakeup)
+
+    @property
+    def sockets(self) -> dict[str, int] | None:
+        """The listening sockets of the workers by name; None at an ordinary start."""
+        return self._descriptors.get("sockets")
+
+    def descriptor(self, part: str, name: str) -> int | None:
+        """A descriptor of a part; None if there is none."""
+        return self._descriptors.get(part, {}).get(name)
+
+    def watch_start(self, launcher: Launcher) -> None:
+        """Give way to the former program if this one is not ready in time."""
+        if self.inheritance is not None:
+            name = "rekindle-upgrade"
+            threading.Thread(target=self._watch, args=(launcher,), name=name, daemon=True).start()
+
+    def _watch(self, launcher: Launcher) -> None:
+        if not self._ready.wait(READY_S):
+            self.go_back(launcher, f"it was not ready within {READY_S:g} s")
+
+    def go_back(self, launcher: Launcher, reason: str) -> None:
+        """Execute the former program again; returns if there is none, or this one became ready."""
+        if self.inheritance is None or self.failed is not None or not self._is_current:
+            return
+        document = self.inheritance.document
+        launcher.ask(lambda: go_back(document, reason))
+
+    def go_on(self, fleet: Fleet) -> None:
+        """Take over the processes, if any were left; from then on the document is out of date."""
+        if self.inheritance is not None:
+            self._is_current = False
+            if self._file is not None:
+                fleet.loaded_as(self._file)
+            fleet.go_on()
+
+    def become_ready(self, fleet: Fleet, handing: Handing | None) -> None:
+        """Everything that was left is in use: say so."""
+        assert self.inheritance is not None
+        self._ready.set()
+        document = self.inheritance.document
+        blind_s = time.monotonic() - document.at
+        if handing is not None:
+            handing.failed, handing.blind_ms = self.failed, round(blind_s * 1000)
+        if self.failed is None:
+            blind_ms = round(blind_s * 1000)
+            fleet.announce(SupervisorUpgraded(document.version, __version__, blind_ms, document.number))
+        else:
+            fleet.announce(UpgradeFailed(self.failed, __version__, round(blind_s * 1000)))
+
+
+NOTHING_LEFT = Left(None)
