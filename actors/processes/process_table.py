@@ -114,7 +114,10 @@ class RealProcesses:
         self._watch = ChildWatch(
             clock, self._loop, self._outputs, self._memory, self._checks, self._ended, self._finish_end
         )
-        self._spawner.claims = self._watch.claims = None if claims is None else ClaimDesk(claims, self.mark)
+        self._claims = None if claims is None else ClaimDesk(claims, self.mark)
+        self._spawner.claims = self._watch.claims = self._claims
+        if self._claims is not None and inheritance is not None:
+            self._claims.take_over(inheritance)
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         self._lasting = Lasting(self.mark, self.transcript, self._marks, self._cgroups, self._guardian)
         if left_table is not None:
@@ -322,6 +325,8 @@ class RealProcesses:
         self.logs.close()
         leave(estate, self._lasting, self._living())
         estate.leave("sockets", None, **self.sockets.handed_over())
+        if self._claims is not None:
+            self._claims.leave(estate)
 
     # ── orders ───────────────────────────────────────────────────────────────────────────
 

@@ -17,11 +17,13 @@ import threading
 from contextlib import suppress
 from functools import partial
 
+import msgspec
 from loguru import logger
 
 from rekindle.worker.jobs.claims import Claimant
 from rekindle.worker.jobs.relayed import wire
 
+from ...handover import Estate, Inheritance
 from ...ports import ClaimSource
 from ...spec.worker_spec import WorkerSpec
 from ..channel import SO_PASSRIGHTS
@@ -36,6 +38,26 @@ MORE_LANES = 3
 MOST_UNKNOWN = 64
 """How many connections may be unidentified at a time."""
 CREDENTIALS = struct.Struct("3i")
+
+
+PART = "claims"
+
+
+class KnownBadge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a token stands for, as it is handed over."""
+
+    worker: str
+    generation: int
+    queues: tuple[str, ...]
+    most_lanes: int
+    uid: int
+
+
+class KnownClaims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is handed over when the supervisor is upgraded."""
+
+    folder: str
+    badges: dict[str, KnownBadge]
 
 
 class ClaimDesk:
@@ -86,6 +108,38 @@ class ClaimDesk:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
+    # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
+
+    def leave(self, estate: Estate) -> None:
+        """Leave the socket and the tokens of the workers; they connect again to the program that follows."""
+        if self._listener is None:
+            return
+        with self._lock:
+            badges = {
+                token: KnownBadge(
+                    worker=badge.claimant.worker,
+                    generation=badge.claimant.generation,
+                    queues=badge.queues,
+                    most_lanes=badge.most_lanes,
+                    uid=badge.uid,
+                )
+                for token, badge in self._badges.items()
+            }
+        state = KnownClaims(folder=self._folder, badges=badges)
+        estate.leave(PART, state, listener=self._listener.fileno())
+
+    def take_over(self, inheritance: Inheritance) -> None:
+        """Go on with the socket and the tokens of the former program of this process."""
+        taken = inheritance.take(PART, KnownClaims)
+        if taken is None:
+            return
+        known, descriptors = taken
+        self._folder = known.folder
+        for token, each in known.badges.items():
+            claimant = Claimant(each.worker, each.generation, self._run, supervised=True)
+            self._badges[token] = Badge(claimant, each.queues, each.most_lanes, each.uid)
+        self._serve_on(socket.socket(fileno=descriptors["listener"]))
+
     # ── the threads ──────────────────────────────────────────────────────────────────────
 
     def _listen(self) -> None:
@@ -99,6 +153,9 @@ class ClaimDesk:
         os.chmod(path, 0o666)
         os.chmod(self._folder, 0o711)
         listener.listen(BACKLOG)
+        self._serve_on(listener)
+
+    def _serve_on(self, listener: socket.socket) -> None:
         self._listener = listener
         threading.Thread(target=self._accept, args=(listener,), name="rekindle-claims", daemon=True).start()
 
