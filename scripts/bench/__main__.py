@@ -1,10 +1,10 @@
 """Measures Rekindle, prints the figures, and writes them as JSON on request.
 
 The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `warm` (the same for Python
-functions, executed, warm and on standby), `costs` (memory, threads
-and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes), `events` (from
-SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe), `flood` (the
-same into a log file, and the restart of another worker meanwhile), `executors` (tasks through
+functions, executed, warm and on standby), `start` (of `rekindle run`, and `rekindle status`), `costs`
+(memory, threads and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes),
+`events` (from SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe),
+`flood` (the same into a log file, and the restart of another worker meanwhile), `executors` (tasks through
 RekindleExecutor, beside ProcessPoolExecutor, loky and pebble) and `chaos` (storms and scenarios in virtual
 time). With --against, `restarts`, `costs`, `events` and `chaos` measure this checkout and another one by
 turns.
@@ -42,11 +42,12 @@ from .peers.race import race_table, run_race
 from .probes import line as probe_line
 from .probes import measure_probes
 from .restarts import CROWD, MASS, RestartFigures, measure_restarts
+from .start import measure_start, start_lines
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
 from .warm import measure_warm, warm_lines
 
-PARTS = ("restarts", "warm", "costs", "probes", "events", "output", "flood", "executors", "chaos")
+PARTS = ("restarts", "warm", "start", "costs", "probes", "events", "output", "flood", "executors", "chaos")
 
 
 def main() -> None:
@@ -113,6 +114,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         warm = measure_warm(built, rounds=max(1, options.rounds // 3))
         print("\n".join(warm_lines(warm)), flush=True)
         figures["warm"] = asdict(warm)
+    if "start" in options.parts:
+        print("measuring the start of `rekindle run`, and `rekindle status` ...", flush=True)
+        start = measure_start(built)
+        print("\n".join(start_lines(start)), flush=True)
+        figures["start"] = asdict(start)
     if "costs" in options.parts:
         print("measuring the cost of an idle supervisor ...", flush=True)
         costs, packages = measure_costs(built, options.idle), packages_pss_mb()

@@ -57,7 +57,7 @@ class Checkout:
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
-            env=self._environment(),
+            env=self.environment(),
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -81,7 +81,7 @@ class Checkout:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"scripts.bench.{module}", *slots, *arguments],
                 cwd=self.folder,
-                env=self._environment(),
+                env=self.environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -101,7 +101,8 @@ class Checkout:
                     process.wait()
                 arena.kill_leftovers()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The variables with which the code of this checkout is imported."""
         return {**os.environ, "PYTHONPATH": str(self.folder / "scripts" / "import_root")}
 
 

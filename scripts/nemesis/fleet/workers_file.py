@@ -37,6 +37,8 @@ _GROUPS = """
 [worker.beat]
 python = "scripts.nemesis.fleet.functions:beat"
 count = {beat}
+warm = true
+standby = 1
 
 [worker.plain]
 command = {plain_command}
@@ -56,6 +58,7 @@ restart = {{ max_in_window = 3, window_s = 60 }}
 [worker.clerk]
 python = "scripts.nemesis.fleet.functions:clerk"
 count = {clerk}
+warm = true
 jobs = {{ queues = ["work"] }}
 
 [worker.loner]
