@@ -11,6 +11,7 @@ from .deaths.findings import Confidence, Finding
 from .errors import (
     ConfigurationError,
     ExecutorBrokenError,
+    JobFailedError,
     PausedError,
     PayloadError,
     RekindleError,
@@ -167,6 +168,7 @@ __all__ = [
     "HealthPolicy",
     "JobCancelled",
     "JobConvicted",
+    "JobFailedError",
     "JobPolicy",
     "JobRequeued",
     "JobState",

@@ -6,6 +6,7 @@
     ├── UnknownQueueError (LookupError)        no worker serves that queue
     ├── UnknownJobError (LookupError)          no job has that number
     ├── PayloadError (ValueError)              a job's payload is not JSON, or too long
+    ├── JobFailedError (RuntimeError)          a job ended without a result
     ├── UnknownDeathError (LookupError)        no such death is persisted
     ├── RequestRefusedError (RuntimeError)     not possible now, such as while the system is stopping
     │   ├── PausedError                        the worker, or everything, is paused
@@ -155,6 +156,22 @@ class ConfigurationError(RequestRefusedError):
 
 class RequestTimeoutError(RekindleError, TimeoutError):
     """The actors did not answer in time."""
+
+
+class JobFailedError(RekindleError, RuntimeError):
+    """A job ended without a result."""
+
+    def __init__(self, job_id: int, state: str, error: str | None) -> None:
+        super().__init__(job_id, state, error)
+        self.job_id = job_id
+        self.state = state
+        """error, toxic, cancelled or expired."""
+        self.error = error
+        """What the job raised, or why it is toxic."""
+
+    def __str__(self) -> str:
+        why = f": {self.error.partition(chr(10))[0]}" if self.error else ""
+        return f"job {self.job_id} ended without a result, its state is {self.state}{why}"
 
 
 class TaskError(RekindleError, RuntimeError):

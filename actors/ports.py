@@ -180,6 +180,16 @@ class Jobs(Protocol):
         """One job, or `UnknownJobError`."""
         ...
 
+    def result(self, job_id: int, *, timeout_s: float = 0.0) -> Any:
+        """What a job returned, as a Python value; waits up to this time for the end of the job.
+
+        Raises:
+            JobFailedError: it ended without a result: it failed, is toxic or expired, or was cancelled.
+            RequestTimeoutError: it has not ended within this time.
+            UnknownJobError: no job has that number.
+        """
+        ...
+
     def find(
         self,
         *,

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, exists, func, select, union_all
 from rekindle.actors.facts.records import RECENT_DEATHS
 from rekindle.actors.spec.policies.retention_policy import Retention
 
-from .jobs.job_retention import DAY_MS, prune_jobs
+from .jobs.job_retention import DAY_MS, JobSizes, prune_jobs
 from .schema.tables import AUDIT, BUNDLE, DEATH, EVENT, RUN, USAGE
 from .sql.run_rows import prune_runs
 from .sql.usage_rows import prune_usage
@@ -26,6 +26,7 @@ class Pruning:
     def __init__(self) -> None:
         self._worker = ""
         """The worker that was pruned last."""
+        self._sizes = JobSizes()
 
     def step(self, connection: Connection, retention: Retention, now_wall_ms: int) -> bool:
         """Delete one chunk; return whether there may be more to delete."""
@@ -36,7 +37,10 @@ class Pruning:
         if self._prune_audit(connection, retention.audit_count, history_ms):
             return True
         # Once a round: the query passes over pending jobs, and there may be very many of them.
-        if not self._worker and prune_jobs(connection, retention, now_wall_ms, CHUNK):
+        if not self._worker and (
+            prune_jobs(connection, retention, now_wall_ms, CHUNK)
+            or self._sizes.step(connection, retention, CHUNK)
+        ):
             return True
         return self._prune_worker(connection, history_ms, events_ms)
 
@@ -68,7 +72,7 @@ class Pruning:
         """Delete a chunk of one worker's old rows; move on to the next worker if that was all."""
         worker = _following(connection, self._worker)
         if worker is None:
-            self._worker = ""
+            self._worker, self._sizes = "", JobSizes()
             return False
         deaths = _prune_deaths(connection, worker, history_ms)
         _prune_ends(connection, worker, history_ms)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -95,7 +96,11 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
-    """One job. `payload` and `result` are the JSON text that was given, or the beginning of it."""
+    """One job.
+
+    `payload`, `result` and `checkpoint` are JSON text, or its beginning; `payload_value`, `result_value`
+    and `checkpoint_value` are what it stands for.
+    """
 
     id: int
     queue: str
@@ -138,6 +143,29 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
+
+    @property
+    def payload_value(self) -> Any:
+        """The payload as a Python value; None if it is cut."""
+        return None if self.payload_cut else _value(self.payload)
+
+    @property
+    def result_value(self) -> Any:
+        """What the job returned, as a Python value; None if there is nothing, or it is cut."""
+        return None if self.result_cut else _value(self.result)
+
+    @property
+    def checkpoint_value(self) -> Any:
+        """How far an execution came, as a Python value."""
+        return _value(self.checkpoint)
+
+
+def _value(text: str | None) -> Any:
+    """The value of JSON text; the text itself if it is not JSON."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 class JobCrash(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
 from ..facts.queues import PeriodicPlan, PeriodicView, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
+from .job_results import JobResults
 
 
-class WatchedJobs:
+class WatchedJobs(JobResults):
     """The `Jobs` of a store; `touched` is called after every change, with the ids of the jobs.
 
     `announce` publishes what happens to a whole queue.

@@ -25,6 +25,7 @@ from rekindle.actors.facts.jobs import (
     with_pauses,
 )
 from rekindle.actors.spec.job_payload import JobSettings, checked_queue, new_jobs
+from rekindle.actors.system.job_results import JobResults
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
@@ -46,7 +47,7 @@ LOT = 500
 LARGEST_NUMBER = 2**63 - 1
 
 
-class JobQueue(QueueSettings):
+class JobQueue(QueueSettings, JobResults):
     """All queues of one database. Opened by `open_queue`, or as `jobs` of a store.
 
     One connection is kept for writing, used by one thread at a time; each read opens its own.

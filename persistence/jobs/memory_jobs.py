@@ -29,6 +29,7 @@ from rekindle.actors.facts.jobs import (
 )
 from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
 from rekindle.actors.spec.policies.retention_policy import Retention
+from rekindle.actors.system.job_results import JobResults
 from rekindle.worker.jobs.claims import Claimant
 
 from ..database.wall_clock import wall_ms
@@ -40,7 +41,7 @@ Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
 
 
-class MemoryJobs(MemoryQueues):
+class MemoryJobs(MemoryQueues, JobResults):
     """Keeps the jobs in a dictionary. No process but this one can reach them."""
 
     def __init__(self, wall_ms: Callable[[], int] = wall_ms) -> None:

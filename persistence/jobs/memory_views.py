@@ -87,12 +87,28 @@ def outdated(jobs: Iterable[JobView], retention: Retention, now_wall_ms: int) ->
     newest = max((job.id for job in jobs), default=0)
     before = now_wall_ms - round(retention.job_days * 86_400_000)
     toxic_before = now_wall_ms - round(retention.history_days * 86_400_000)
+    too_large = _beyond_size(jobs, retention.job_mb)
     return [
         job.id
         for job in jobs
         if (
             job.state in FINISHED
-            and (job.id <= newest - retention.job_count or (job.finished_at_wall_ms or 0) < before)
+            and (
+                job.id <= max(newest - retention.job_count, too_large)
+                or (job.finished_at_wall_ms or 0) < before
+            )
         )
         or (job.state == JobState.TOXIC and (job.toxic_since_wall_ms or 0) < toxic_before)
     ]
+
+
+def _beyond_size(jobs: tuple[JobView, ...], most_mb: float | None) -> int:
+    """The newest finished job with which the finished jobs are too large; 0 if they are not."""
+    size = 0
+    for job in sorted(jobs, key=lambda job: -job.id):
+        if most_mb is None or job.state not in FINISHED:
+            continue
+        size += len(job.payload) + len(job.result or "") + len(job.checkpoint or "")
+        if size > most_mb * 1_000_000:
+            return job.id
+    return 0

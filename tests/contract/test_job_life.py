@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.contract.queues import NOW, RUN, TAG, Queues
 
-from rekindle.actors.errors import RequestRefusedError, UnknownJobError
+from rekindle.actors.errors import JobFailedError, RequestRefusedError, RequestTimeoutError, UnknownJobError
 from rekindle.actors.facts.job_verdicts import ErrorRetries
 from rekindle.actors.facts.jobs import JobState
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
@@ -249,3 +249,34 @@ def test_an_expired_job_can_be_retried_and_does_not_expire_again(queues: Queues)
     claim = taken(worker(queues))
     assert claim is not None
     assert claim.id == job
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_payload_result_and_checkpoint_are_python_values(queues: Queues) -> None:
+    job, claims, claim = begun(queues, payload='{"path":"song.mp3"}')
+    claims.save(claim, "[1,2]")
+    assert queues.jobs.get(job).checkpoint_value == [1, 2]
+    claims.exchange(finished(claim, '{"tags":["rock"]}'), None)
+    done = queues.jobs.get(job)
+    assert (done.payload_value, done.result_value) == ({"path": "song.mp3"}, {"tags": ["rock"]})
+    assert queues.jobs.result(job) == {"tags": ["rock"]}
+
+
+def test_a_value_that_is_cut_is_not_decoded(queues: Queues) -> None:
+    job = queues.add(payload="[1,2,3]")
+    (cut,) = queues.jobs.named([job], longest=3)
+    assert (cut.payload, cut.payload_cut, cut.payload_value) == ("[1,", True, None)
+
+
+def test_a_job_without_a_result_raises_why(queues: Queues) -> None:
+    job, claims, claim = begun(queues)
+    with pytest.raises(RequestTimeoutError, match=f"job {job} is running: it has no result yet"):
+        queues.jobs.result(job, timeout_s=0.01)
+    claims.exchange(failed(claim, "ValueError: no\ntrace", None), None)
+    with pytest.raises(JobFailedError, match=r"its state is error: ValueError: no$") as raised:
+        queues.jobs.result(job)
+    assert (raised.value.job_id, raised.value.state) == (job, "error")
+    with pytest.raises(UnknownJobError):
+        queues.jobs.result(10_000)

@@ -337,6 +337,27 @@ def test_ended_jobs_beyond_the_limit_are_deleted(queues: Queues) -> None:
     assert _pruned(queues, now, job_count=2) == set(ids[3:])
 
 
+def test_ended_jobs_beyond_the_size_are_deleted_the_oldest_first(queues: Queues) -> None:
+    waiting = queues.add("other", payload='"' + "x" * 900 + '"')
+    ids = [queues.add(payload='"' + "x" * 298 + '"') for _ in range(4)]
+    for _ in ids:
+        assert queues.finish(queues.claim(), "1" * 100)
+    now = queues.jobs.get(ids[0]).finished_at_wall_ms or 0
+    assert _pruned(queues, now, job_mb=0.0008) == {waiting, *ids[2:]}
+    assert _pruned(queues, now, job_mb=0.0008) == {waiting, *ids[2:]}
+
+
+def test_the_sizes_of_jobs_are_added_up_a_few_at_a_time(
+    sql_queues: Queues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rekindle.persistence.retention.CHUNK", 3)
+    ids = [sql_queues.add(payload="1" * 100) for _ in range(20)]
+    for _ in ids:
+        assert sql_queues.finish(sql_queues.claim())
+    now = sql_queues.jobs.get(ids[0]).finished_at_wall_ms or 0
+    assert _pruned(sql_queues, now, job_mb=0.0005) == set(ids[15:])
+
+
 def test_a_toxic_job_goes_with_the_history_and_its_evidence_with_it(queues: Queues) -> None:
     job = queues.add()
     queues.crash(job, times=3)

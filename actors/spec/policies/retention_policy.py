@@ -8,6 +8,7 @@ from ..validation import setting
 
 LONGEST_DAYS = 36_500.0
 LARGEST_COUNT = 10**9
+LARGEST_MB = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,14 @@ class Retention:
         100_000, "The number of audit entries that are kept.", least=1, most=LARGEST_COUNT
     )
     job_days: float = setting(
-        30.0, "Jobs that were done or failed longer ago, in days, are deleted.", above=0, most=LONGEST_DAYS
+        30.0, "Jobs that ended longer ago, in days, are deleted.", above=0, most=LONGEST_DAYS
+    )
+    job_mb: float | None = setting(
+        None,
+        "The oldest finished jobs are deleted when payloads, results and checkpoints of the finished jobs"
+        " take more than this, in megabytes; none: no limit.",
+        above=0,
+        most=LARGEST_MB,
     )
     job_count: int = setting(
         1_000_000,
