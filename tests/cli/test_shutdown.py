@@ -57,7 +57,7 @@ def test_a_second_shutdown_hurries_and_a_third_one_kills(run: Run) -> None:
     running.wait_for("worker:stubborn:0", status="healthy")
     rekindle = Client(running.file.parent / ".rekindle")
     document = rekindle("shutdown", "--no-wait", "--json").document
-    assert document == {"pid": running.process.pid, "ended": False}
+    assert document == {"schema": 1, "pid": running.process.pid, "ended": False}
     running.wait_for("worker:stubborn:0", shown="stopping")
     assert rekindle("shutdown", "--no-wait").lines[0].endswith("is stopping its workers, then itself.")
     assert rekindle("shutdown").code == 0

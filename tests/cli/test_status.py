@@ -43,6 +43,7 @@ def test_status_as_json_is_what_the_server_gives(every_state: Client) -> None:
         "paused",
         "paused_queues",
         "rollouts",
+        "schema",
         "unsaved",
         "workers",
     ]
@@ -130,7 +131,7 @@ def test_output_is_made_harmless_and_complete_as_json(every_state: Client) -> No
 
 def test_an_audit_without_orders_reports_that_it_is_empty(every_state: Client) -> None:
     assert every_state("audit").out == "No orders were given yet.\n"
-    assert every_state("audit", "--json").document == {"entries": []}
+    assert every_state("audit", "--json").document == {"schema": 1, "entries": []}
 
 
 def test_the_state_directory_is_an_option_too(every_state: Client, no_supervisor: Client) -> None:

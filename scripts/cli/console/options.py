@@ -138,7 +138,9 @@ def print_json(document: object) -> None:
     """Print the document and nothing else."""
     import json
 
-    click.echo(json.dumps(document, indent=2))
+    from ..render.json_document import whole
+
+    click.echo(json.dumps(whole(document), indent=2))
 
 
 def duration(_ctx: click.Context, _param: click.Parameter, given: str | None) -> float | None:

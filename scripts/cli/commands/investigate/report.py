@@ -38,7 +38,9 @@ def report(id_: str, file: Path | None, state: Path, as_json: bool) -> None:
     if as_json:
         import json
 
-        text = json.dumps(answer, indent=2)
+        from ...render.json_document import whole
+
+        text = json.dumps(whole(answer), indent=2)
     else:
         from ...render.crash_text import report_lines
 

@@ -22,6 +22,7 @@ from ...console.options import client_of, json_option, limit_option, print_json,
 from ...console.terminal import exit_if_unread
 from ...event_client import StreamEvent, stream
 from ...render.event_lines import event_line
+from ...render.json_document import entry
 from ...render.text import printable, seconds_of
 
 AGAIN_S = 0.5
@@ -195,7 +196,7 @@ def _reconnecting_stream(path: str, topics: str | None, after: int | None) -> It
 
 def _print(event: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        text = json.dumps(event)
+        text = json.dumps(entry(event))
     elif "topic" in event:
         rest = {name: value for name, value in event.items() if name not in ("topic", "type", "timestamp")}
         text = printable(f"{event['topic']}  {json.dumps(next(iter(rest.values()), None))}")

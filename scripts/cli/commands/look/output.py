@@ -14,6 +14,7 @@ from ...console.logs.output_source import OutputSource, Query
 from ...console.options import CONFIG, client_of, duration, json_option, print_json, state_option, worker_ids
 from ...console.terminal import colour_wanted
 from ...render.colours import coloured
+from ...render.json_document import entry
 from ...render.text import printable
 
 FEW = 10
@@ -88,7 +89,7 @@ def output(
     )
     if follow:
         for line in source.follow(query.with_default(FEW)):
-            click.echo(json.dumps(line) if as_json else shown.line(line))
+            click.echo(json.dumps(entry(line)) if as_json else shown.line(line))
             sys.stdout.flush()
         return
     query = query.with_default(MANY if ids else FEW)
