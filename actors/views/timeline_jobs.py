@@ -53,7 +53,7 @@ def _marks(job: JobView) -> Iterator[_Mark]:
     yield _Mark(job.started_at_wall_ms, job, is_end=False)
     ended = job.finished_at_wall_ms
     # The job of a dead worker has events of its own.
-    if ended is not None and job.state in (JobState.DONE, JobState.ERROR):
+    if ended is not None and job.state in (JobState.DONE, JobState.ERROR, JobState.CANCELLED):
         yield _Mark(max(ended, job.started_at_wall_ms), job, is_end=True)
 
 
@@ -85,6 +85,8 @@ def _end_of(job: JobView) -> str:
     took = span((job.finished_at_wall_ms or 0) - (job.started_at_wall_ms or 0))
     if job.state == JobState.DONE:
         return f"completed job {job.id} of {job.queue} in {took}"
+    if job.state == JobState.CANCELLED:
+        return f"job {job.id} of {job.queue} was cancelled after {took}"
     why = (job.error or "").strip().splitlines()
     return f"job {job.id} of {job.queue} failed after {took}" + (f": {why[0]}" if why else "")
 

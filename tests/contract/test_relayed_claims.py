@@ -27,6 +27,7 @@ from rekindle.worker.jobs.claims import (
     Exchanged,
     QueueUnavailableError,
     Taken,
+    cancelled,
     failed,
     finished,
     given_back,
@@ -97,6 +98,19 @@ def test_a_worker_claims_saves_and_ends_jobs_as_the_worker_that_it_is(queues: Qu
     assert claims.was_recorded(finished(claim, None))
     assert claims.exchange(failed(exchanged.claim, "no", 0.0), None).accepted
     assert claimed(claims).error_count == 1
+
+
+def test_a_job_that_is_cancelled_is_refused_through_the_supervisor_too(queues: Queues, relay: Relay) -> None:
+    job = queues.add(timeout_ms=5000)
+    claims = relay()
+    claim = claimed(claims)
+    assert claim.timeout_ms == 5000
+    assert claims.show(claim, '{"done": 1}')
+    queues.jobs.cancel([job])
+    assert not claims.show(claim, '{"done": 2}')
+    assert not claims.save(claim, "1")
+    assert claims.exchange(cancelled(claim), None).accepted
+    assert queues.jobs.get(job).state == "cancelled"
 
 
 def test_a_worker_that_waits_is_woken_by_a_new_job_and_by_its_own_request(

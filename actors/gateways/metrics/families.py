@@ -141,8 +141,8 @@ def _store(scrape: Scrape) -> Iterator[Metric]:
 def _queues(queues: Mapping[str, QueueStats]) -> Iterator[Metric]:
     jobs = GaugeMetricFamily("rekindle_queue_jobs", "Jobs of a queue by state.", labels=["queue", "state"])
     for name, stats in queues.items():
-        counts = (stats.pending, stats.running, stats.completed, stats.errors, stats.toxic)
-        for state, count in zip(JobState, counts, strict=True):
+        ended = (stats.completed, stats.errors, stats.toxic, stats.cancelled, stats.expired)
+        for state, count in zip(JobState, (stats.pending, stats.running, *ended), strict=True):
             jobs.add_metric([name, state.value], count)
     yield jobs
 
