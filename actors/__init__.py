@@ -117,6 +117,7 @@ from .spec.policies.health_policy import HealthPolicy
 from .spec.policies.job_policy import JobPolicy
 from .spec.policies.log_policy import LogFormat, LogPolicy
 from .spec.policies.queues.periodic import Periodic
+from .spec.policies.queues.queue_policy import QueuePolicy
 from .spec.policies.ready_policy import ReadyPolicy
 from .spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from .spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode
@@ -188,6 +189,7 @@ __all__ = [
     "Periodic",
     "Published",
     "PythonCall",
+    "QueuePolicy",
     "QueueState",
     "QueueStats",
     "ReadyPolicy",

@@ -1,4 +1,4 @@
-"""The PeriodicDesk: puts periodic jobs into their queues when they are due.
+"""The PeriodicDesk: puts periodic jobs into their queues when they are due, and stores limits of queues.
 
 Which due times are dealt with is in the store and moves in the transaction that adds the job. So a job is
 enqueued once for each due time, whenever this process is killed, and also if another one does the same.
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from .errors import StoreError
 from .facts.jobs import NewJob, Unique
-from .facts.queues import PeriodicPlan, PeriodicView
+from .facts.queues import PeriodicPlan, PeriodicView, QueueLimits
 from .messages import PeriodicEnqueued, PeriodicMissed
 from .messages.internal.to_desks import DeclarePeriodic, PeriodicDue, PeriodicMessage, QueuesTouched
 from .ports import Receiver, Runtime, Store, Timer
@@ -44,6 +44,7 @@ class PeriodicDesk(ResilientActor):
         self._store = store
         self._watch = watch
         self._jobs: dict[str, Periodic] = {}
+        self._limits: tuple[QueueLimits, ...] = ()
         self._is_declared = True
         self._is_away = False
         self._timer: Timer | None = None
@@ -55,8 +56,9 @@ class PeriodicDesk(ResilientActor):
     def handle(self, message: PeriodicMessage) -> None:
         """Take one message."""
         match message:
-            case DeclarePeriodic(jobs=jobs):
+            case DeclarePeriodic(jobs=jobs, limits=limits):
                 self._jobs = {job.name: job for job in jobs}
+                self._limits = limits
                 self._is_declared = False
                 self._arm(0.0)
             case PeriodicDue():
@@ -90,6 +92,7 @@ class PeriodicDesk(ResilientActor):
     def _declare(self) -> None:
         if self._is_declared:
             return
+        self._store.jobs.set_limits(self._limits)
         if not self._jobs and not self._store.jobs.periodic():
             self._is_declared = True
             return

@@ -16,7 +16,7 @@ from .deaths.crash_bundle import Bundle
 from .facts.alert import Alert
 from .facts.audit_entry import AuditEntry
 from .facts.jobs import JobCrash, JobSettled, JobState, JobView, NewJob, QueueStats
-from .facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from .facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 from .facts.records import (
     DeathRecord,
     EventPage,
@@ -271,6 +271,14 @@ class Jobs(Protocol):
 
     def pauses(self) -> tuple[QueuePause, ...]:
         """The queues that are paused now, by name."""
+        ...
+
+    def limits(self) -> tuple[QueueLimits, ...]:
+        """The queues that have limits, by name."""
+        ...
+
+    def set_limits(self, limits: Sequence[QueueLimits]) -> None:
+        """Have these limits of queues and no others."""
         ...
 
     def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:

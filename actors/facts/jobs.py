@@ -140,6 +140,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[JobError, ...] = ()
     """Of the latest executions that failed, oldest first."""
     progress: JobProgress | None = None
+    key: str | None = None
+    """What the limits of its queue for a key count together."""
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
@@ -208,6 +210,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     retry_delay_ms: int | None = None
     max_retry_delay_ms: int | None = None
     expires_at_wall_ms: int | None = None
+    key: str | None = None
+    """What the limits of its queue for a key count together."""
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):

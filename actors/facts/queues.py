@@ -30,6 +30,24 @@ class PeriodicView(msgspec.Struct, frozen=True, kw_only=True):
     """How many due times passed while no supervisor ran."""
 
 
+class Rate(msgspec.Struct, frozen=True):
+    """So many starts in so much time."""
+
+    count: int
+    period_ms: int
+
+
+class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs of a queue run at a time and start in a time, over all workers; None: any number."""
+
+    queue: str
+    concurrency: int | None = None
+    rate: Rate | None = None
+    key_concurrency: int | None = None
+    """The same for the jobs that have the same key."""
+    key_rate: Rate | None = None
+
+
 class QueuePause(msgspec.Struct, frozen=True, kw_only=True):
     """No job of the queue is started; jobs that were started before run to their end."""
 

@@ -56,6 +56,7 @@ class JobSettings(TypedDict, total=False):
     expires_in_s: if it has not begun by then, in seconds from now, it expires and never runs.
     expires_at: the same as a point in time.
     unique: which earlier job is the same; if there is one, its number is returned and none is added.
+    key: what the limits of its queue for a key count together, such as a customer.
     """
 
     priority: int
@@ -69,6 +70,7 @@ class JobSettings(TypedDict, total=False):
     expires_in_s: float | None
     expires_at: datetime | None
     unique: Unique | None
+    key: str | None
 
 
 def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> NewJob:
@@ -101,6 +103,7 @@ def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> New
         retry_delay_ms=_milliseconds("retry_delay_s", settings.get("retry_delay_s")),
         max_retry_delay_ms=_milliseconds("max_retry_delay_s", settings.get("max_retry_delay_s")),
         expires_at_wall_ms=_expiry(settings, now_wall_ms, begins),
+        key=_checked_key(settings.get("key")),
     )
 
 
@@ -145,6 +148,14 @@ def _expiry(settings: JobSettings, now_wall_ms: int, begins_wall_ms: int) -> int
     if expires <= begins_wall_ms:
         raise PayloadError("the job expires before its delay_s is over: it would never run")
     return expires
+
+
+def _checked_key(key: object) -> str | None:
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or "\0" in key:
+        raise PayloadError(f"key must be a text of 1 to {LONGEST_KEY} characters, not {key!r:.40}")
+    return key
 
 
 def _checked_unique(unique: Unique) -> Unique:

@@ -18,6 +18,7 @@ from ..errors import StoreUnavailableError
 from ..facts.commit_times import CommitTimes
 from ..facts.generations import EVERY_OTHER, GenerationsReserved, mark_after
 from ..facts.jobs import CURRENT_RUN
+from ..facts.queues import QueueLimits
 from ..facts.records import FormerClaimsReleased, MetaSet, MirrorWiped, Record, Remembered
 from ..health_monitor import HealthMonitor
 from ..job_desk import JobDesk
@@ -80,6 +81,7 @@ def assemble(
     patience_s: float = 0.0,
     periodic: Iterable[Periodic] = (),
     left: LeftBehind | None = None,
+    limits: Iterable[QueueLimits] = (),
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
@@ -149,7 +151,7 @@ def assemble(
         PeriodicDesk, runtime=runtime, store=store, persistence=persistence, watch=watch
     )
     if served_by(specs):
-        clock_desk.tell(DeclarePeriodic(tuple(periodic)))
+        clock_desk.tell(DeclarePeriodic(tuple(periodic), tuple(limits)))
     return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk, clock_desk)
 
 

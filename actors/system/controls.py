@@ -10,6 +10,7 @@ from typing import Unpack
 from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
+from ..facts.queues import QueueLimits
 from ..messages import (
     AcknowledgeAlert,
     AddWorker,
@@ -183,9 +184,9 @@ class Controls:
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.watch, QueuesTouched(job_ids))
 
-    def change_periodic(self, jobs: tuple[Periodic, ...]) -> None:
-        """Enqueue exactly these jobs by the clock from now on."""
-        tell(self._requests.actors.periodic, DeclarePeriodic(jobs))
+    def change_queues(self, jobs: tuple[Periodic, ...], limits: tuple[QueueLimits, ...]) -> None:
+        """Enqueue exactly these jobs by the clock from now on, and have exactly these limits."""
+        tell(self._requests.actors.periodic, DeclarePeriodic(jobs, limits))
 
     def _announce(self, event: QueueEvent) -> None:
         if self._requests.parts is not None:

@@ -35,6 +35,7 @@ from ..spec.job_payload import JobSettings
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
 from ..spec.policies.queues.periodic import Periodic, distinct_periodic
+from ..spec.policies.queues.queue_policy import QueuePolicy, distinct_queues
 from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..spec.spec_changes import Changes
@@ -65,6 +66,7 @@ class System(SystemView):
         periodic: Iterable[Periodic] = (),
         launcher: Launcher | None = None,
         inheritance: Inheritance | None = None,
+        queue_policies: Iterable[QueuePolicy] = (),
     ) -> None:
         """Describe a system; nothing runs yet.
 
@@ -83,6 +85,7 @@ class System(SystemView):
             periodic: the jobs that are put into queues by the clock.
             launcher: where processes are started; None: on a thread of the system's own.
             inheritance: what the former program of this process left; only `rekindle run` has one.
+            queue_policies: the limits of queues.
 
         Raises:
             SpecError: two workers share an id, or wait for each other; or a group or a periodic job is
@@ -91,6 +94,7 @@ class System(SystemView):
         try:
             workers = DeclaredWorkers(specs, groups)
             clocked = distinct_periodic(periodic, workers.queues)
+            limits = tuple(policy.limits for policy in distinct_queues(queue_policies))
         except BaseException:
             store.close()  # the caller may hold no other reference to it
             raise
@@ -108,6 +112,7 @@ class System(SystemView):
                 retention,
                 inherited_sockets,
                 clocked,
+                limits,
             ),
             self._workers,
             store,
@@ -290,13 +295,14 @@ class System(SystemView):
         """Supervise exactly these workers and groups from now on; unchanged workers are left alone."""
         return self._controls.change(specs, groups)
 
-    def change_periodic(self, jobs: Iterable[Periodic]) -> None:
-        """Enqueue exactly these jobs by the clock from now on.
+    def change_queues(self, periodic: Iterable[Periodic] = (), policies: Iterable[QueuePolicy] = ()) -> None:
+        """Enqueue exactly these jobs by the clock from now on, and have exactly these limits of queues.
 
         Raises:
-            SpecError: two of them share a name, or no worker serves the queue of one.
+            SpecError: two of them share a name, or no worker serves the queue of a periodic job.
         """
-        self._controls.change_periodic(distinct_periodic(jobs, self._workers.queues))
+        jobs = distinct_periodic(periodic, self._workers.queues)
+        self._controls.change_queues(jobs, tuple(each.limits for each in distinct_queues(policies)))
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""

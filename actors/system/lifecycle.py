@@ -21,8 +21,9 @@ from loguru import logger
 
 from rekindle.worker.guardian import marked_processes, sweep
 
-from ..errors import RequestRefusedError, RequestTimeoutError, StoreUnavailableError
+from ..errors import RequestRefusedError, RequestTimeoutError, StoreError, StoreUnavailableError
 from ..facts.jobs import CURRENT_RUN
+from ..facts.queues import QueueLimits
 from ..facts.records import HealthMirrored, MetaSet, Record, Remembered
 from ..handover import Estate, Inheritance
 from ..messages import Shutdown, StopResult, WorkersStopped
@@ -83,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True):
     retention: Retention | None
     inherited_sockets: Mapping[str, int] | None = None
     periodic: tuple[Periodic, ...] = ()
+    limits: tuple[QueueLimits, ...] = ()
 
 
 class Lifecycle:
@@ -174,6 +176,7 @@ class Lifecycle:
             processes.sockets.open(self._workers.specs)
             self._prober.mark = processes.mark
             self._take_back()
+            self._set_limits()
             remembered = self._store.load()
             if self._settings.inheritance is None:
                 self._end_former_run(remembered)
@@ -213,6 +216,7 @@ class Lifecycle:
             patience_s=WRITABLE_S,
             periodic=self._settings.periodic,
             left=inherited_memory(self._settings.inheritance),
+            limits=self._settings.limits,
         )
 
     def _take_back(self) -> None:
@@ -222,6 +226,14 @@ class Lifecycle:
                 logger.info("store: {} records that the former run could not write are stored now", count)
         except StoreUnavailableError as error:
             logger.warning("store: records of the former run are kept for the next start: {}", str(error))
+
+    def _set_limits(self) -> None:
+        """Store the limits of queues before a worker claims a job."""
+        try:
+            if self._workers.queues:
+                self._store.jobs.set_limits(self._settings.limits)
+        except StoreError as error:
+            logger.warning("store: the limits of queues are stored when it is available: {}", str(error))
 
     def _end_former_run(self, remembered: Remembered) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
-from ..facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from ..facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
 from .job_results import JobResults
@@ -109,6 +109,14 @@ class WatchedJobs(JobResults):
     def pauses(self) -> tuple[QueuePause, ...]:
         """The queues that are paused now, by name."""
         return self._jobs.pauses()
+
+    def limits(self) -> tuple[QueueLimits, ...]:
+        """The queues that have limits, by name."""
+        return self._jobs.limits()
+
+    def set_limits(self, limits: Sequence[QueueLimits]) -> None:
+        """Have these limits of queues and no others."""
+        self._jobs.set_limits(limits)
 
     def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
         """Have these periodic jobs and no others."""

@@ -89,6 +89,7 @@ class MemoryJobs(MemoryQueues, JobResults):
             retry_delay_ms=job.retry_delay_ms,
             max_retry_delay_ms=job.max_retry_delay_ms,
             expires_at_wall_ms=job.expires_at_wall_ms,
+            key=job.key,
         )
         return id_
 
@@ -249,6 +250,7 @@ class MemoryJobs(MemoryQueues, JobResults):
         if is_suspect and not free:
             return None
         self._runs[first.id] = (run, alone or is_suspect)
+        self.take_tokens(queue, first.key)
         return self._change(
             first.id,
             state=JobState.RUNNING.value,
@@ -266,11 +268,14 @@ class MemoryJobs(MemoryQueues, JobResults):
     def _due(self, queue: str) -> list[JobView]:
         if self.is_paused(queue):
             return []
-        now = self.wall_ms()
+        now, of_queue = self.wall_ms(), [job for job in self._jobs.values() if job.queue == queue]
+        running = [job.key for job in of_queue if job.state == JobState.RUNNING]
         return [
             job
-            for job in self._jobs.values()
-            if job.queue == queue and job.state == JobState.PENDING and job.not_before_wall_ms <= now
+            for job in of_queue
+            if job.state == JobState.PENDING
+            and job.not_before_wall_ms <= now
+            and not self.is_held_back(queue, job.key, running)
         ]
 
     def finish(self, claim: JobView, result: str | None = None) -> bool:

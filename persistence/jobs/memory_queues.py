@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from rekindle.actors.facts.jobs import NewJob
-from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause, Rate
 from rekindle.actors.spec.job_payload import new_pause
 
 
@@ -19,6 +19,9 @@ class MemoryQueues:
         """The clock; a simulation sets its own."""
         self._pauses: dict[str, QueuePause] = {}
         self._periodic: dict[str, PeriodicView] = {}
+        self._limits: dict[str, QueueLimits] = {}
+        self._full_at_ms: dict[tuple[str, str | None], float] = {}
+        """When the bucket of a queue, or of a key of it, is full again."""
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
@@ -45,6 +48,50 @@ class MemoryQueues:
         was_paused = self.is_paused(queue)
         self._pauses.pop(queue, None)
         return was_paused
+
+    # ── limits ───────────────────────────────────────────────────────────────────────────
+
+    def limits(self) -> tuple[QueueLimits, ...]:
+        """The queues that have limits, by name."""
+        return tuple(self._limits[queue] for queue in sorted(self._limits))
+
+    def set_limits(self, limits: Sequence[QueueLimits]) -> None:
+        """Have these limits of queues and no others."""
+        before, self._limits = self._limits, {each.queue: each for each in limits}
+        for queue in before.keys() | self._limits.keys():
+            if self._limits.get(queue) in (None, QueueLimits(queue=queue)):
+                self._limits.pop(queue, None)
+            if self._limits.get(queue) != before.get(queue):
+                self._full_at_ms.pop((queue, None), None)
+
+    def is_held_back(self, queue: str, key: str | None, running: Sequence[str | None]) -> bool:
+        """Whether a limit holds a job with this key back while jobs with these keys of its queue run."""
+        limits = self._limits.get(queue)
+        if limits is None:
+            return False
+        of_key = key is not None and (
+            _reaches(running.count(key), limits.key_concurrency)
+            or not self._has_token(queue, key, limits.key_rate)
+        )
+        return (
+            of_key
+            or _reaches(len(running), limits.concurrency)
+            or not self._has_token(queue, None, limits.rate)
+        )
+
+    def take_tokens(self, queue: str, key: str | None) -> None:
+        """Count a start against the rates of a queue and of a key."""
+        limits = self._limits.get(queue, QueueLimits(queue=queue))
+        for of, rate in ((None, limits.rate), (key, limits.key_rate if key is not None else None)):
+            if rate is not None:
+                full = max(self._full_at_ms.get((queue, of), 0), self.wall_ms())
+                self._full_at_ms[queue, of] = full + rate.period_ms / rate.count
+
+    def _has_token(self, queue: str, key: str | None, rate: Rate | None) -> bool:
+        if rate is None:
+            return True
+        needed = rate.period_ms / rate.count * (rate.count - 1)
+        return self._full_at_ms.get((queue, key), 0) <= self.wall_ms() + needed
 
     # ── periodic jobs ────────────────────────────────────────────────────────────────────
 
@@ -79,3 +126,7 @@ class MemoryQueues:
         ids = self.add(before.queue, jobs)
         self._periodic[after.name] = replace(after, last_job_id=ids[-1]) if ids else after
         return ids
+
+
+def _reaches(count: int, limit: int | None) -> bool:
+    return limit is not None and count >= limit

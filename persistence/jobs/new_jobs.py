@@ -70,4 +70,5 @@ def new_row(queue: str, job: NewJob, now_wall_ms: int) -> dict[str, Any]:
         "retry_delay_ms": job.retry_delay_ms,
         "max_retry_delay_ms": job.max_retry_delay_ms,
         "expires_at_wall_ms": job.expires_at_wall_ms,
+        "key": None if job.key is None else storable(job.key),
     }

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from sqlalchemy import Connection
 
 from rekindle.actors.facts.jobs import NewJob
-from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueuePause
+from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 from rekindle.actors.spec.job_payload import checked_queue, new_pause
 
 from ..database.wall_clock import wall_ms
@@ -80,3 +80,18 @@ class QueueSettings:
             notify_workers(connection)
         self.wake_workers([queue])
         return was_paused
+
+    def limits(self) -> tuple[QueueLimits, ...]:
+        """The queues that have limits, by name."""
+        with self._reading() as connection:
+            return setting_rows.limits(connection)
+
+    def set_limits(self, limits: Iterable[QueueLimits]) -> None:
+        """Have these limits of queues and no others; a supervisor does so at its start."""
+        wanted = tuple(limits)
+        if not wanted and not self.limits():
+            return
+        with self._transaction() as connection:
+            if setting_rows.set_limits(connection, wanted):
+                notify_workers(connection)
+        self.wake_workers(self.served())

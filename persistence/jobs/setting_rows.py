@@ -1,12 +1,13 @@
-"""What is set for a queue as a whole: its pause."""
+"""What is set for a queue as a whole: its pause and its limits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Select, Update, bindparam, or_, select, text, update
 
-from rekindle.actors.facts.queues import QueuePause
+from rekindle.actors.facts.queues import QueueLimits, QueuePause, Rate
 
 from ..schema.tables import QUEUE
 from ..sql.encoding import storable
@@ -61,3 +62,47 @@ def end_pause(connection: Connection, queue: str, now_wall_ms: int) -> bool:
 def ensure_row(connection: Connection, queue: str) -> None:
     """Have a row for the settings of a queue."""
     connection.execute(_ENSURE, {"name": queue})
+
+
+def limits(connection: Connection) -> tuple[QueueLimits, ...]:
+    """The queues that have limits, by name."""
+    found = (_limits(row) for row in connection.execute(select(QUEUE).order_by(QUEUE.c.name)))
+    return tuple(each for each in found if each != QueueLimits(queue=each.queue))
+
+
+def set_limits(connection: Connection, wanted: Iterable[QueueLimits]) -> bool:
+    """Have these limits and no others; False if nothing changes."""
+    new, before = {each.queue: each for each in wanted}, {each.queue: each for each in limits(connection)}
+    new = {queue: each for queue, each in new.items() if each != QueueLimits(queue=queue)}
+    changed = [
+        new.get(queue) or QueueLimits(queue=queue)
+        for queue in sorted(new.keys() | before.keys())
+        if new.get(queue) != before.get(queue)
+    ]
+    for each in changed:
+        ensure_row(connection, each.queue)
+        connection.execute(update(QUEUE).where(QUEUE.c.name == each.queue).values(_columns(each)))
+    return bool(changed)
+
+
+def _limits(row: Any) -> QueueLimits:
+    return QueueLimits(
+        queue=row.name,
+        concurrency=row.concurrency,
+        rate=None if row.rate is None else Rate(row.rate, row.rate_period_ms),
+        key_concurrency=row.key_concurrency,
+        key_rate=None if row.key_rate is None else Rate(row.key_rate, row.key_rate_period_ms),
+    )
+
+
+def _columns(limits: QueueLimits) -> dict[str, Any]:
+    rate, key_rate = limits.rate, limits.key_rate
+    return {
+        "concurrency": limits.concurrency,
+        "rate": None if rate is None else rate.count,
+        "rate_period_ms": None if rate is None else rate.period_ms,
+        "key_concurrency": limits.key_concurrency,
+        "key_rate": None if key_rate is None else key_rate.count,
+        "key_rate_period_ms": None if key_rate is None else key_rate.period_ms,
+        "bucket_full_us": 0,
+    }

@@ -1,4 +1,4 @@
-"""Periodic jobs in the file: what is read, and what is refused in which words."""
+"""Limits of queues and periodic jobs in the file: what is read, and what is refused in which words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from tests.config.files import good, reason
 
 from rekindle.actors.errors import SpecError
+from rekindle.actors.facts.queues import QueueLimits, Rate
 from rekindle.actors.spec.policies.queues.periodic import Periodic, distinct_periodic
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.loader import parse
@@ -59,3 +60,26 @@ def test_a_host_that_declares_a_name_twice_or_a_queue_that_is_not_served_is_told
         distinct_periodic([job, job], ["tag"])
     with pytest.raises(SpecError, match="no worker serves"):
         distinct_periodic([job], ["mail"])
+
+
+def test_the_limits_of_a_queue_are_read() -> None:
+    (policy,) = good(
+        SERVES + '[queue.tag]\nconcurrency = 4\nrate = "100/min"\nkey_rate = "10/15min"\n'
+    ).queues
+    assert policy.limits == QueueLimits(
+        queue="tag", concurrency=4, rate=Rate(100, 60_000), key_rate=Rate(10, 900_000)
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "table", "said"),
+    [
+        ("queue.tag.concurrency", "[queue.tag]\nconcurrency = 0\n", "must be between 1 and"),
+        ("queue.tag.rate", '[queue.tag]\nrate = "often"\n', "such as 100/min, 5/s or 10/15min"),
+        ("queue.tag.rate", '[queue.tag]\nrate = "0/s"\n', "such as 100/min, 5/s or 10/15min"),
+        ("queue.tag.key_rate", "[queue.tag]\nkey_rate = 5\n", "must be"),
+        ("queue.tga", "[queue.tga]\nconcurrency = 1\n", "no worker serves; did you mean 'tag'?"),
+    ],
+)
+def test_wrong_limits_are_refused_with_their_key(key: str, table: str, said: str) -> None:
+    assert said in reason(SERVES + table, key)

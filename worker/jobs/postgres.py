@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -32,10 +33,12 @@ from .claims import (
     now_wall_ms,
     request_values,
 )
+from .limits.limited_claims import limited_claim, limited_next, limits_of
 
 CHANNEL = "rekindle_jobs"
 CONNECT_TIMEOUT_S = 3
 PREPARE_AFTER = 2
+_NOTIFY = b"SELECT pg_notify(%(channel)s, '')"
 
 _CLAIM = sql.for_psycopg(sql.postgres_exchange(None))
 _STATEMENTS = {
@@ -71,12 +74,21 @@ class PostgresClaims:
         self._cursor: psycopg.Cursor[Any] | None = None
         """Reused: creating one costs as much as using it."""
         self._listening = False
+        self._limited: set[str] = set()
+        """The queues that were found to have limits."""
 
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job: from the first queue in one transaction.
 
         Each further queue is asked only when the ones before it are empty.
         """
+        ended = None if ending is None else ending.claim.queue
+        exchanged = self._exchange(ending, request)
+        if ended in self._limited:  # other workers may wait for its end
+            self._one(_NOTIFY, {"channel": CHANNEL})
+        return exchanged
+
+    def _exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         accepted: bool | None = None
         for queue in request.queues if request is not None else ():
             assert request is not None
@@ -87,16 +99,34 @@ class PostgresClaims:
                 both = {**ending_values(ending, self._claimant), **values}
                 row = self._one(_STATEMENTS[ending.statement][1], both)
                 accepted, ending = row[0] == 1, None
-            while row[1] is not None and is_expired(row[1:]):
+            while row[2] is not None and is_expired(row[2:]):
                 row = self._one(_CLAIM, values)
+            if row[2] is not None:
+                return Exchanged(accepted, claim_of(row[2:]))
             if row[1] is not None:
-                return Exchanged(accepted, claim_of(row[1:]))
+                limited = self._limited_claim(queue, request)
+                if limited.claim is not None or limited.held_back:
+                    return replace(limited, accepted=accepted)
+                continue
             if request.isolate and not request.free and self._found(_SUSPECT_WAITS, values):
                 return Exchanged(accepted, held_back=True)
         if ending is not None:
             statement = _STATEMENTS[ending.statement][0]
             accepted = self._one(statement, ending_values(ending, self._claimant)) == (ending.state,)
         return Exchanged(accepted)
+
+    def _limited_claim(self, queue: str, request: ClaimRequest) -> Exchanged:
+        self._limited.add(queue)
+        with self._connected() as cursor, cursor.connection.transaction():
+            limits = limits_of(self._rows, queue, lock=True)
+            if limits is None:  # no longer; the next look finds its jobs
+                return Exchanged()
+            return limited_claim(self._rows, request, queue, self._claimant, limits)
+
+    def _rows(self, statement: str, values: dict[str, Any]) -> list[Any]:
+        with self._connected() as cursor:
+            cursor.execute(sql.for_psycopg(statement), values)
+            return cursor.fetchall() if cursor.description is not None else []
 
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
@@ -138,7 +168,7 @@ class PostgresClaims:
         for queue in queues:
             values = due_values(queue, self._claimant)
             # After LISTEN: a job that was added before it is not announced.
-            until = min(until, next_due(self._one(_NEXT_DUE, values)))
+            until = min(until, self._next_due(queue, values))
         with self._connected() as cursor:
             poll = select.poll()
             for descriptor in (cursor.connection.fileno(), interruption):
@@ -148,6 +178,12 @@ class PostgresClaims:
                 left_ms = until - now_wall_ms()
                 if left_ms <= 0 or any(ready == interruption for ready, _ in poll.poll(left_ms)):
                     return
+
+    def _next_due(self, queue: str, values: dict[str, Any]) -> float:
+        limits = limits_of(self._rows, queue)
+        if limits is not None:
+            return limited_next(self._rows, queue, values, limits)
+        return next_due(self._one(_NEXT_DUE, values))
 
     def close(self) -> None:
         """Close the connection."""

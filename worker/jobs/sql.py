@@ -70,7 +70,12 @@ _PAUSE = """
 FROM rekindle_queue AS setting WHERE setting.name = :queue AND setting.paused_at_wall_ms IS NOT NULL
     AND (setting.paused_until_wall_ms IS NULL OR setting.paused_until_wall_ms > :now)"""
 
-_IS_OPEN = f"{_IS_CURRENT} AND NOT EXISTS (SELECT 1 {_PAUSE})"
+IS_OPEN = f"{_IS_CURRENT} AND NOT EXISTS (SELECT 1 {_PAUSE})"
+
+# Jobs of a queue with limits are claimed in another way (`limits/`).
+IS_LIMITED = """
+SELECT 1 FROM rekindle_queue AS limited WHERE limited.name = :queue
+    AND coalesce(limited.concurrency, limited.rate, limited.key_concurrency, limited.key_rate) IS NOT NULL"""
 
 # When the next job is due, or was: one step in an index, whatever the planner knows of the values.
 _EARLIEST = "(SELECT min(not_before_wall_ms) FROM rekindle_job WHERE queue = :queue AND state = 'pending')"
@@ -81,17 +86,24 @@ SELECT {_EARLIEST}, (SELECT coalesce(setting.paused_until_wall_ms, {NEVER}) {_PA
 
 # The priorities of the waiting jobs in ascending order, each found by one step in an index, and none if no
 # job is due: jobs that wait for their time, of which there may be many, are not looked at one by one.
-_LEVELS = f"""
+
+
+def levels(condition: str) -> str:
+    """The priorities of the waiting jobs, as a recursive table; none unless the condition holds."""
+    return f"""
 level(priority) AS (
     SELECT (SELECT priority FROM rekindle_job WHERE queue = :queue AND state = 'pending'
             ORDER BY priority LIMIT 1)
-    WHERE {_EARLIEST} <= :now AND {_IS_OPEN}
+    WHERE {_EARLIEST} <= :now AND {IS_OPEN} {condition}
     UNION ALL
     SELECT (SELECT job.priority FROM rekindle_job AS job
             WHERE job.queue = :queue AND job.state = 'pending' AND job.priority > level.priority
             ORDER BY job.priority LIMIT 1)
     FROM level WHERE level.priority IS NOT NULL
 )"""
+
+
+_LEVELS = levels(f"AND NOT EXISTS ({IS_LIMITED})")
 
 # The first due job of one priority; FIFO.
 _FIRST = """
@@ -102,7 +114,7 @@ ORDER BY job.not_before_wall_ms, job.id LIMIT 1"""
 
 # A job that has not begun in time expires instead; only its first execution has to begin in time.
 _HAS_EXPIRED = "attempts = 0 AND expires_at_wall_ms <= :now"
-_TAKE = f"""
+TAKE_VALUES = f"""
 SET state = CASE WHEN {_HAS_EXPIRED} THEN 'expired' ELSE 'running' END,
     attempts = attempts + CASE WHEN {_HAS_EXPIRED} THEN 0 ELSE 1 END,
     started_at_wall_ms = CASE WHEN {_HAS_EXPIRED} THEN NULL ELSE :now END,
@@ -111,7 +123,7 @@ SET state = CASE WHEN {_HAS_EXPIRED} THEN 'expired' ELSE 'running' END,
     alone = CASE WHEN :isolate AND crash_count > 0 THEN 1 ELSE 0 END"""
 # A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
 # holds a job would never take it.
-_MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
+MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
 
 _FIRST_DUE = f"""(
     WITH RECURSIVE {_LEVELS}
@@ -119,8 +131,8 @@ _FIRST_DUE = f"""(
 )"""
 
 SQLITE_CLAIM = f"""
-UPDATE rekindle_job {_TAKE}
-WHERE id = {_FIRST_DUE} AND {_MAY_TAKE}
+UPDATE rekindle_job {TAKE_VALUES}
+WHERE id = {_FIRST_DUE} AND {MAY_TAKE}
 RETURNING {", ".join(COLUMNS)}"""
 
 SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE id = {_FIRST_DUE} AND crash_count > 0"
@@ -153,7 +165,8 @@ SELECT 1 FROM rekindle_job WHERE id = :id AND attempts = :attempt AND state <> '
 def postgres_exchange(ending: str | None) -> str:
     """One statement, hence one transaction and one round trip: end a job, and claim the next one.
 
-    It returns one row: whether the end was accepted, then the columns of the claim, or nulls.
+    It returns one row: whether the end was accepted, whether the queue has limits, then the columns of the
+    claim, or nulls.
     """
     ended = "SELECT '' AS state WHERE false" if ending is None else ending
     accepted = "0" if ending is None else "(SELECT count(*) FROM ended WHERE state = :state)"
@@ -166,11 +179,11 @@ def postgres_exchange(ending: str | None) -> str:
         SELECT first.id FROM level, LATERAL ({_FIRST} FOR UPDATE SKIP LOCKED) AS first LIMIT 1
     ),
     claimed AS (
-        UPDATE rekindle_job AS job {_TAKE}
-        FROM next WHERE job.id = next.id AND {_MAY_TAKE}
+        UPDATE rekindle_job AS job {TAKE_VALUES}
+        FROM next WHERE job.id = next.id AND {MAY_TAKE}
         RETURNING {claimed}
     )
-    SELECT {accepted}, {shown} FROM (SELECT 1) AS one LEFT JOIN claimed ON true"""
+    SELECT {accepted}, ({IS_LIMITED}), {shown} FROM (SELECT 1) AS one LEFT JOIN claimed ON true"""
 
 
 def for_psycopg(statement: str) -> bytes:

@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 from weakref import WeakSet
 
 from . import sql
@@ -38,6 +40,7 @@ from .claims import (
     request_values,
 )
 from .database_files import LOG_LOST, identity, is_log_lost
+from .limits.limited_claims import Run, limited_claim, limited_next, limits_of
 from .notice import Notices, notify
 
 BUSY_TIMEOUT_MS = 5000
@@ -64,6 +67,8 @@ class SqliteClaims:
         self._want: int | None = None
         self._notices: Notices | None = None
         self._file: tuple[int, int] | None = None
+        self._limited: set[str] = set()
+        """The queues that were found to have limits."""
         _all.add(self)
 
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
@@ -75,7 +80,8 @@ class SqliteClaims:
                 accepted = ended == [(ending.state,)]
             if request is not None:
                 exchanged = self._claim(connection, request)
-        if accepted and ending is not None and ending.state == "pending":
+        # Other workers may wait for the end of a job whose queue has limits.
+        if ending is not None and (ending.state == "pending" or ending.claim.queue in self._limited):
             notify(self._path, [ending.claim.queue])
         if exchanged.claim is not None and self._notices is not None:
             self._notices.pass_on()
@@ -158,6 +164,13 @@ class SqliteClaims:
                 rows = connection.execute(sql.SQLITE_CLAIM, values).fetchall()
             if rows:
                 return Exchanged(claim=None if is_expired(rows[0]) else claim_of(rows[0]))
+            run = partial(_rows, connection)
+            if (limits := limits_of(run, queue)) is not None:
+                self._limited.add(queue)
+                limited = limited_claim(run, request, queue, self._claimant, limits)
+                if limited.claim is not None or limited.held_back:
+                    return limited
+                continue
             is_busy = request.isolate and not request.free
             if is_busy and connection.execute(sql.SUSPECT_WAITS, values).fetchone():
                 return Exchanged(held_back=True)
@@ -176,11 +189,15 @@ class SqliteClaims:
     def _next_due(self, queues: tuple[str, ...]) -> float:
         """When the next job is due, or was; infinity if there is none."""
         with self._reading() as connection:
-            found = [
-                connection.execute(sql.NEXT_DUE, due_values(queue, self._claimant)).fetchone()
-                for queue in queues
-            ]
-        return min(map(next_due, found))
+            run = partial(_rows, connection)
+            return min(self._next_due_of(queue, run) for queue in queues)
+
+    def _next_due_of(self, queue: str, run: Run) -> float:
+        values = due_values(queue, self._claimant)
+        limits = limits_of(run, queue)
+        if limits is not None:
+            return limited_next(run, queue, values, limits)
+        return next_due(next(iter(run(sql.NEXT_DUE, values)), None))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -249,6 +266,10 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def _rows(connection: sqlite3.Connection, statement: str, values: dict[str, Any]) -> list[Any]:
+    return connection.execute(statement, values).fetchall()
 
 
 def _side_file(path: str) -> int:

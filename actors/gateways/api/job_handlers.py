@@ -69,6 +69,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     retry_delay_ms: int | None
     max_retry_delay_ms: int | None
     expires_at_wall_ms: int | None
+    key: str | None
     cancel_requested_at_wall_ms: int | None
     errors: list[Error]  # type: ignore[valid-type]
     """Why the latest executions failed, oldest first."""
@@ -155,6 +156,7 @@ def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArgu
         timeout_s=given.timeout_s,
         expires_in_s=given.expires_in_s,
         expires_at=given.expires_at,
+        key=given.key,
     )
     return jobs.add(queue, new)
 

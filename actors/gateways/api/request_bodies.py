@@ -104,6 +104,8 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     expires_in_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)] | None = None
+    """What the limits of the queue for a key count together."""
 
     def audited(self) -> dict[str, Any]:
         """What the audit records: the number of jobs, not their payloads, which may hold secrets."""

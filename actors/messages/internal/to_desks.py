@@ -10,6 +10,7 @@ import msgspec
 from ...deaths.death import Exit
 from ...facts.job_verdicts import ErrorRetries
 from ...facts.jobs import JobSettled
+from ...facts.queues import QueueLimits
 from ...spec.policies.queues.periodic import Periodic
 from ...spec.policies.resource_limits import ResourceLimits
 from .. import Published, Snapshot, StateChanged
@@ -82,9 +83,10 @@ class QueuesTouched(msgspec.Struct, frozen=True):
 
 
 class DeclarePeriodic(msgspec.Struct, frozen=True):
-    """These periodic jobs are to be enqueued, and no others."""
+    """These periodic jobs are to be enqueued, and queues have these limits, and no others."""
 
     jobs: tuple[Periodic, ...]
+    limits: tuple[QueueLimits, ...] = ()
 
 
 class PeriodicDue(msgspec.Struct, frozen=True):

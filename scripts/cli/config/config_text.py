@@ -51,6 +51,7 @@ def as_text(config: Config) -> str:
         parts.append(table_text(("metrics",), {"enabled": True}))
     parts += (_group_text(group, config.path.parent) for group in config.groups)
     parts += (table_text(("group", group.name), as_table(group)) for group in config.together)
+    parts += (table_text(("queue", policy.name), as_table(policy)) for policy in config.queues)
     parts += (table_text(("periodic", job.name), as_table(job)) for job in config.periodic)
     return "\n".join(parts)
 
@@ -72,6 +73,7 @@ def as_document(config: Config) -> dict[str, Any]:
         "metrics": {"enabled": config.metrics},
         "workers": workers,
         "groups": [{"name": group.name, **as_table(group)} for group in config.together],
+        "queues": [{"name": policy.name, **as_table(policy)} for policy in config.queues],
         "periodic": [{"name": job.name, **as_table(job)} for job in config.periodic],
     }
 

@@ -22,6 +22,7 @@ from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Group
 from rekindle.actors.spec.policies.queues.periodic import Periodic
+from rekindle.actors.spec.policies.queues.queue_policy import QueuePolicy
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.program import Command, PythonCall
@@ -126,6 +127,7 @@ class File:
     socket: Mapping[str, SocketSpec] = setting(
         None, "Listening sockets that the supervisor keeps open for its workers, by name."
     )
+    queue: Mapping[str, QueuePolicy] = setting(None, "Limits of queues over all workers, by name.")
     periodic: Mapping[str, Periodic] = setting(None, "Jobs that are put into queues by the clock, by name.")
     group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 

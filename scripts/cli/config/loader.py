@@ -33,7 +33,7 @@ from .tables.groups import group_tables_of
 from .tables.http import http_of
 from .tables.logs import log_findings
 from .tables.nats import nats_of
-from .tables.queues import periodic_of
+from .tables.queues import periodic_of, queues_of
 from .tables.sockets import Sockets, sockets_of, unused_sockets
 from .toml.line_numbers import line_numbers, line_of
 from .toml.toml_file import read_text, tables
@@ -89,6 +89,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     findings += order_findings(groups, together, file.get("group", {}))
     findings += log_findings(groups.values())
     served = {queue for group in groups.values() for queue in served_by([group.template])}
+    queues = queues_of(file, served, findings)
     periodic = periodic_of(file, served, findings)
     lines = _Places(path, text, raw)
     if findings:
@@ -103,6 +104,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         alerts=alerts,
         groups=tuple(groups.values()),
         together=tuple(together.values()),
+        queues=queues,
         periodic=periodic,
         nats=nats,
         worker_database=worker_database,

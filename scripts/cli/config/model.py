@@ -12,6 +12,7 @@ from rekindle.actors.gateways.settings.nats_settings import NatsSettings
 from rekindle.actors.spec.group_order import placed
 from rekindle.actors.spec.policies.group import Group as GroupTable
 from rekindle.actors.spec.policies.queues.periodic import Periodic
+from rekindle.actors.spec.policies.queues.queue_policy import QueuePolicy
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 
@@ -96,6 +97,8 @@ class Config:
     groups: tuple[Group, ...]
     together: tuple[GroupTable, ...] = ()
     """The groups of workers that stand and fall together."""
+    queues: tuple[QueuePolicy, ...] = ()
+    """The limits of queues."""
     periodic: tuple[Periodic, ...] = ()
     """The jobs that are put into queues by the clock."""
     warnings: tuple[ConfigProblem, ...] = ()

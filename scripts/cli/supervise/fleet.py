@@ -92,6 +92,7 @@ class Fleet(System):
             periodic=config.periodic,
             launcher=launcher,
             inheritance=inheritance,
+            queue_policies=config.queues,
         )
         self._config = config
         self._as_loaded = config
@@ -146,7 +147,7 @@ class Fleet(System):
             except ConfigError as error:
                 raise ConfigurationError(f"nothing was changed: {error}") from None
             changes = self.change(config.specs())
-            self.change_periodic(config.periodic)
+            self.change_queues(config.periodic, config.queues)
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
             self._config = self._as_loaded = config

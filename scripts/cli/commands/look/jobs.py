@@ -97,6 +97,7 @@ def _source(state: Path, database: str | None) -> JobSource:
     help="If it has not begun after this time, it never runs.",
 )
 @click.option("--crash-retries", type=click.IntRange(0), help="How often to retry it if its worker dies.")
+@click.option("--key", metavar="KEY", help="What the queue's limits for a key count together: a customer …")
 @click.option("--unique", metavar="KEY", help="Add it only if no job with this key was added lately.")
 @click.option(
     "--unique-for",
@@ -119,6 +120,7 @@ def enqueue(
     timeout_s: float | None,
     expires_in_s: float | None,
     crash_retries: int | None,
+    key: str | None,
     unique: str | None,
     unique_for_s: float | None,
     state: Path,
@@ -148,6 +150,7 @@ def enqueue(
         "timeout_s": timeout_s,
         "expires_in_s": expires_in_s,
         "crash_retries": crash_retries,
+        "key": key,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     if unique is not None:

@@ -1,4 +1,4 @@
-"""Pure: what a file declares about queues: the jobs that are put into them by the clock."""
+"""Pure: what a file declares about queues: their limits, and the jobs that they get by the clock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from rekindle.actors.errors import SpecError
 from rekindle.actors.spec.policies.queues.periodic import Periodic, unserved
+from rekindle.actors.spec.policies.queues.queue_policy import QueuePolicy
 
 from ..file_tables import Given
 from ..problems import NOTHING, Finding
@@ -28,3 +29,19 @@ def periodic_of(file: Given, served: Collection[str], findings: list[Finding]) -
             )
         jobs.append(job)
     return tuple(jobs)
+
+
+def queues_of(file: Given, served: Collection[str], findings: list[Finding]) -> tuple[QueuePolicy, ...]:
+    """The limits of the queues of a file; their problems are added to the findings."""
+    policies: list[QueuePolicy] = []
+    for name, table in file.get("queue", {}).items():
+        try:
+            policies.append(QueuePolicy(name, **table))
+        except SpecError as error:
+            for problem in error.problems:
+                path = ("queue", name) if problem.field == "name" else ("queue", name, problem.field)
+                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+        else:
+            if name not in served:
+                findings.append(Finding(("queue", name), unserved(name, sorted(served))))
+    return tuple(policies)

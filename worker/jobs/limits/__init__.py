@@ -1,0 +1,1 @@
+"""Claims on queues whose jobs are limited."""
