@@ -271,33 +271,26 @@ class Jobs(Protocol):
 
     def pauses(self) -> tuple[QueuePause, ...]:
         """The queues that are paused now, by name."""
-        ...
 
     def limits(self) -> tuple[QueueLimits, ...]:
         """The queues that have limits, by name."""
-        ...
 
     def set_limits(self, limits: Sequence[QueueLimits]) -> None:
         """Have these limits of queues and no others."""
-        ...
 
     def declare_periodic(self, plans: Sequence[PeriodicPlan]) -> None:
         """Have these periodic jobs and no others; a new schedule counts from now on."""
-        ...
 
     def periodic(self) -> tuple[PeriodicView, ...]:
         """Every periodic job, by name."""
-        ...
 
     def advance_periodic(
         self, before: PeriodicView, after: PeriodicView, jobs: Sequence[NewJob]
     ) -> tuple[int, ...] | None:
         """Note that due times are dealt with, and add the jobs for them; None if another process did."""
-        ...
 
     def resume(self, queue: str) -> bool:
         """Start jobs of the queue again; False if it was not paused."""
-        ...
 
 
 @runtime_checkable
