@@ -135,7 +135,7 @@ def test_a_job_is_cancelled_before_and_while_it_runs(rekindle: Client) -> None:
     running = job(rekindle, {"do": "show progress"}, "running")
     assert eventually(lambda: "working" in rekindle("jobs", "list", "--in-state", "running").out)
     assert any(
-        line.startswith("progress ") and "of 1e+06" in line
+        line.startswith("progress ") and "of 1000000 (" in line
         for line in rekindle("jobs", "show", str(running)).lines
     )
     cancelled = rekindle("jobs", "cancel", str(waiting), str(running))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from tests.processes.waiting import eventually
 from rekindle.actors import System, WorkerSpec
 from rekindle.persistence import open_queue
 
-SHORT_OF_PATIENCE = replace(SHORT, ask_s=3.0)
 SOON: dict[str, Any] = {"cancel_grace_s": 0.2}
 
 
@@ -87,7 +85,7 @@ def test_a_job_that_looks_times_out_without_costing_a_process(run: Run) -> None:
 
 
 def test_the_neighbours_of_a_cancelled_job_finish_first(run: Run, tmp_path: Path) -> None:
-    system = run(job_worker(jobs={**SOON, "concurrency": 2}, stop=SHORT_OF_PATIENCE))
+    system = run(job_worker(jobs={**SOON, "concurrency": 2}))
     done = tmp_path / "done"
     job = begun(system, {"do": "ignore everything"})
     neighbour = begun(system, {"do": "wait for", "file": str(done)})

@@ -121,7 +121,8 @@ def _shown(done: float | None, total: float | None, note: str) -> str | None:
         raise TypeError(f"the note must be a text, not {note!r:.40}")
     if done is None and total is None and not note:
         return None
-    note = note[:LONGEST_NOTE].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    # Half of a surrogate pair cannot be decoded again, and PostgreSQL does not accept NUL.
+    note = note[:LONGEST_NOTE].encode("utf-8", "replace").decode().replace("\0", "?")
     return json.dumps({"done": done, "total": total, "note": note, "at_wall_ms": now_wall_ms()})
 
 

@@ -24,6 +24,8 @@ class Settings:
     retry_delay_s: float = 5.0
     """Before the first retry; it doubles each time."""
     max_retry_delay_s: float = 300.0
+    cancel_grace_s: float = 5.0
+    """How long a job that should end may take before its process is ended."""
 
     @property
     def isolates(self) -> bool:

@@ -48,6 +48,9 @@ LONGEST_IDLE_S = 5.0
 LONGEST_HELD_BACK_S = 0.5
 """How long a thread waits for the end of another one's job before it checks whether it is to stop."""
 
+LONGEST_JOIN_S = 0.1
+"""How long a worker that is to stop waits for one of its threads at a time."""
+
 RECONNECT_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """The last one repeats until the database answers."""
 
@@ -153,10 +156,16 @@ class JobWorker:
         ]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        self._join(threads)
         if self._ending is not None:
             raise self._ending
+
+    def _join(self, threads: Sequence[threading.Thread]) -> None:
+        """Wait for the threads, but not for jobs that should have ended once the worker is to stop."""
+        self.worker.wait()
+        for thread in threads:
+            while thread.is_alive() and not self._executions.only_overdue(self.settings.cancel_grace_s):
+                thread.join(LONGEST_JOIN_S)
 
     # ── one thread ───────────────────────────────────────────────────────────────────────
 

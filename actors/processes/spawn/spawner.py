@@ -336,6 +336,7 @@ def _job_settings(jobs: JobPolicy) -> str:
             "error_retries": jobs.error_retries,
             "retry_delay_s": jobs.retry_delay_s,
             "max_retry_delay_s": jobs.max_retry_delay_s,
+            "cancel_grace_s": jobs.cancel_grace_s,
         }
     )
 

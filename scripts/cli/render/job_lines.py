@@ -106,9 +106,14 @@ def _limits(job: Document, now_ms: int) -> Iterator[str]:
 
 def _progress(progress: Document) -> str:
     done, total = progress["done"], progress["total"]
-    share = f" ({done / total:.0%})" if done is not None and total else ""
-    numbers = "" if done is None else f"{done:g}" + ("" if total is None else f" of {total:g}") + share
-    return " ".join(part for part in (numbers, printable(progress["note"])) if part)
+    parts = [] if done is None else [_number(done)]
+    parts += [] if total is None else [f"of {_number(total)}"]
+    parts += [f"({done / total:.0%})"] if done is not None and total else []
+    return " ".join([*parts, printable(progress["note"])]).rstrip()
+
+
+def _number(number: float) -> str:
+    return f"{int(number)}" if number == int(number) else f"{number:g}"
 
 
 def _failures(errors: Sequence[Document]) -> Iterator[str]:

@@ -34,6 +34,8 @@ class Execution:
         self.claim = claim
         self.reason: BaseException | None = None
         """Why it should end; the first reason stays."""
+        self.asked_at = float("inf")
+        """Since when."""
         self.unseen: str | None = None
         """Progress that is not stored yet, as JSON text."""
         self.seen_at = -float("inf")
@@ -48,7 +50,7 @@ class Execution:
         with self._lock:
             if self.reason is not None:
                 return
-            self.reason = reason
+            self.reason, self.asked_at = reason, time.monotonic()
             interrupt = self._interrupt
         if interrupt is not None:
             interrupt()

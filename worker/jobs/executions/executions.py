@@ -60,6 +60,12 @@ class Executions:
         else:
             execution.end(ClaimLostError(f"job {job} was given to another worker"))
 
+    def only_overdue(self, grace_s: float) -> bool:
+        """Whether every execution that is left should have ended this long ago; False if none is left."""
+        with self._changed:
+            asked_at = [execution.asked_at for execution in self._running.values()]
+        return bool(asked_at) and max(asked_at) + grace_s <= time.monotonic()
+
     # ── the thread that watches ──────────────────────────────────────────────────────────
 
     def _watch(self) -> None:
