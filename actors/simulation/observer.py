@@ -12,6 +12,8 @@ from ..messages import (
     Event,
     JobConvicted,
     JobRequeued,
+    RolloutAdvanced,
+    RolloutStarted,
     StatusChanged,
     WorkerDied,
     WorkerStopping,
@@ -45,6 +47,10 @@ def announced(at: float, event: object) -> Announced:
         )
     if isinstance(event, WorkerStopping):
         return Announced(at, name, worker, event.generation, new=event.reason, about=event.because)
+    if isinstance(event, RolloutAdvanced):
+        return Announced(at, name, None, 0, new=event.step, about=",".join(event.workers))
+    if isinstance(event, RolloutStarted):
+        return Announced(at, name, None, 0, old=",".join(event.workers), about=",".join(event.spares))
     about = getattr(event, "breaker", None)
     if isinstance(event, JobRequeued | JobConvicted):
         about = str(event.job_id)

@@ -149,5 +149,7 @@ def _move(word: str, worker: str, some: float, chance: random.Random) -> Move:
             return moves.Restart(worker)
         case "upgrade_supervisor":
             return moves.UpgradeSupervisor(chance.choice((1, 1, 2)))
+        case "roll_out":
+            return moves.RollOut(worker)
         case _:
             return moves.Reset(worker)

@@ -10,7 +10,15 @@ import pykka
 
 from .. import messages
 from ..facts.runs import RunKept
-from ..messages import ReportStatus, Shutdown, StatusChanged, StatusReport, StopWorkers, is_event
+from ..messages import (
+    ReportStatus,
+    RolloutAdvanced,
+    Shutdown,
+    StatusChanged,
+    StatusReport,
+    StopWorkers,
+    is_event,
+)
 from ..messages.internal.hand_over import GoOn, ReportMemory
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
@@ -192,6 +200,9 @@ class SupervisorLife:
 
     def _sent(self, item: object, died_at: float | None) -> None:
         now = self.run.clock.now
+        if isinstance(item, RolloutAdvanced) and item.step == "replace":
+            for worker in filter(self.processes.alive, item.workers):
+                self.run.note(Ordered(now, "renew", worker))
         if is_event(item):
             self.run.note(observer.announced(now, item))
         elif isinstance(item, RunKept):
@@ -276,7 +287,8 @@ class SupervisorLife:
         self.actors.supervisor.tell(ReportStatus(_Inbox(answers.append)))
         self.runtime.settle()
         now = self.run.clock.now
-        return [self._reported(now, status) for status in answers[0].workers]
+        known = [each for each in answers[0].workers if each.component_id in self.run.roles]
+        return [self._reported(now, status) for status in known]
 
     def _reported(self, now: float, status: messages.WorkerStatus) -> Reported:
         life = self.processes.living(status.component_id)

@@ -63,6 +63,7 @@ class VirtualMoves:
                 | moves.Stop()
                 | moves.Start()
                 | moves.Restart()
+                | moves.RollOut()
                 | moves.Reset()
             ):
                 self._order(move)
@@ -102,7 +103,14 @@ class VirtualMoves:
             self._run.at(self._run.clock.now + for_s, lambda: None if self._life.is_over else undo())
 
     def _order(
-        self, move: moves.Pause | moves.Resume | moves.Stop | moves.Start | moves.Restart | moves.Reset
+        self,
+        move: moves.Pause
+        | moves.Resume
+        | moves.Stop
+        | moves.Start
+        | moves.Restart
+        | moves.RollOut
+        | moves.Reset,
     ) -> None:
         ids = None if move.worker == EVERY_WORKER else (move.worker,)
         worker = None if ids is None else move.worker
@@ -120,6 +128,8 @@ class VirtualMoves:
                 command = messages.StartWorkers(ids, _Reply(self._run, "start", worker))
             case moves.Restart(worker=id_):
                 command = messages.RestartWorker(id_, _Reply(self._run, "restart", worker))
+            case moves.RollOut(worker=id_):
+                command = messages.RollOut(id_, None, 1)
             case moves.Reset(worker=id_):
                 command = messages.ResetWorker(id_, _Reply(self._run, "reset", worker))
         self._life.actors.supervisor.tell(command)

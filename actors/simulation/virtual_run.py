@@ -33,6 +33,9 @@ _CHANGING = frozenset({"freeze", "thaw", "slow_heartbeats", "lose_heartbeats", "
 
 MOST_TIMERS = 10_000
 """How many timers may be due in one moment."""
+MOST_SPARES = 10
+"""How many workers of one table there may be in a scenario with rollouts."""
+
 COMES_TO_REST = "the supervisor comes to rest"
 """The rule that its actors do not keep each other busy without an end."""
 
@@ -103,6 +106,11 @@ class VirtualRun:
         self.clock = VirtualClock()
         self.roles: dict[str, Role] = {role.id: role for role in scenario.roles}
         self.scripts = {role.id: self._script(role) for role in scenario.roles}
+        for role in scenario.roles:  # a spare of a rollout lives as the worker whose copy it is
+            stem, _, number = role.id.rpartition(":")
+            stem = stem if stem and number.isdecimal() else role.id
+            for spare in range(MOST_SPARES):
+                self.scripts.setdefault(f"{stem}:{spare}", self._script(role))
         self.pids = itertools.count(1001)
         self.changes = (
             sorted(step.at for step in steps if WORDS[type(step.move)] in _CHANGING) if sparse else None

@@ -13,6 +13,7 @@ from .reference.durability import Durability
 from .reference.expected_breakers import Breakers
 from .reference.expected_groups import Groups
 from .reference.expected_jobs import Jobs
+from .reference.expected_rollouts import Rollouts
 from .reference.expected_schedules import Schedules
 from .reference.health.expected_health import Health
 from .reference.health.expected_readiness import Readiness
@@ -22,7 +23,26 @@ from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
 from .reference.starts import Pacing, Starts
 from .reference.stops import Order, Stops
-from .scenarios.history import AnyEntry, HostResumed, SupervisorStarted
+from .scenarios.history import (
+    Announced,
+    AnyEntry,
+    Asked,
+    ConditionMet,
+    Counted,
+    Decided,
+    Ended,
+    EventPublished,
+    Heard,
+    HostResumed,
+    Reported,
+    Spawned,
+    SpawnRefused,
+    StreakEnded,
+    SupervisorStarted,
+    TimerDropped,
+    TimerFired,
+    TimerSet,
+)
 from .scenarios.invariants import FOR_SCHEDULED, RULES, Rule, Slack, Violation
 from .scenarios.known_state import Facts
 
@@ -42,11 +62,20 @@ PROMISES: tuple[type[Promise], ...] = (
     Publications,
     Readiness,
     Recycles,
+    Rollouts,
     Schedules,
     Starts,
     Stops,
 )
 """What is checked against a specification of its own, in virtual time."""
+
+_OF_WORKERS = frozenset(
+    {
+        *(Announced, Asked, ConditionMet, Counted, Decided, Ended, EventPublished, Heard, Reported),
+        *(Spawned, SpawnRefused, StreakEnded, TimerDropped, TimerFired, TimerSet),
+    }
+)
+"""What happens to one worker."""
 
 Hearer = Callable[[Any], Iterator[str] | None]
 
@@ -93,7 +122,12 @@ class Watch:
         elif entry.at > deadlines.soonest and facts.is_up:
             for name, what in deadlines.passed(entry.at):
                 self.violations.append(Violation(name, entry.at, what, self._seen))
-        by_clock = getattr(entry, "worker", None) in facts.scheduled
+        worker = getattr(entry, "worker", None)
+        is_spare = kind in _OF_WORKERS and worker is not None and worker not in facts.workers
+        if is_spare:
+            self._take_of_spare(entry)
+            return
+        by_clock = worker in facts.scheduled
         for name, rule in _BY_ENTRY.get(kind, ()):
             if by_clock and name not in FOR_SCHEDULED:
                 continue
@@ -105,6 +139,16 @@ class Watch:
             for what in hearer(entry) or ():
                 self.violations.append(Violation(name, entry.at, what, self._seen))
         facts.take(entry)
+        self._seen += 1
+
+    def _take_of_spare(self, entry: AnyEntry) -> None:
+        """A worker that exists for the time of a rollout only is of no concern to the other rules."""
+        for name, hearer in self._hearers.get(type(entry), ()):
+            if name in (Rollouts.rule, Publications.rule):
+                for what in hearer(entry) or ():
+                    self.violations.append(Violation(name, entry.at, what, self._seen))
+        if isinstance(entry, Announced | EventPublished):
+            self.facts.take(entry)
         self._seen += 1
 
 

@@ -42,6 +42,7 @@ WANTED = {
     "groups_fall_together",
     "mass_crash",
     "pause_refills_no_budget",
+    "rollouts_at_random",
     "slow_thrashing",
     "stale_news",
     "supervisor_killed_after_commit",

@@ -168,26 +168,28 @@ class Facts:
                     self._end(entry)
                 for worker in self.each(entry.worker):
                     reset(worker, entry)
+            case "renew":
+                self._end(entry, is_excused=True)
             case _:
                 pass
 
-    def _end(self, entry: Ordered) -> None:
+    def _end(self, entry: Ordered, *, is_excused: bool = False) -> None:
         """The processes of these workers are to end, or to idle."""
         for worker in self.each(entry.worker):
             worker.ordered_at = entry.at
             worker.urgency = max(worker.urgency if worker.has_process else 0, entry.urgency)
             worker.is_to_end |= entry.order != "pause" or worker.spec.pause_mode == "stop"
+            if is_excused:
+                let_end(worker)
 
     def _paused(self, entry: Ordered) -> None:
-        self._end(entry)
+        self._end(entry, is_excused=True)
         until = None if entry.for_s is None else entry.at + entry.for_s
         if entry.worker is None:
             self.paused_at, self.paused_until = entry.at, until
         else:
             worker = self.workers[entry.worker]
             worker.paused_at, worker.paused_until = entry.at, until
-        for worker in self.each(entry.worker):
-            let_end(worker)
 
     # ── processes and decisions ──────────────────────────────────────────────────────────
 

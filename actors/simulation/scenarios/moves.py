@@ -234,6 +234,13 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class RollOut:
+    """An operator has a new process ready before the old one stops; only in virtual time."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """An operator clears a worker's counters and failure."""
 
@@ -305,6 +312,7 @@ Move = (
     | Stop
     | Start
     | Restart
+    | RollOut
     | Reset
     | KillSupervisor
     | UpgradeSupervisor
@@ -335,6 +343,7 @@ MOVES: dict[str, type[Move]] = {
     "stop": Stop,
     "start": Start,
     "restart": Restart,
+    "roll_out": RollOut,
     "reset": Reset,
     "kill_supervisor": KillSupervisor,
     "upgrade_supervisor": UpgradeSupervisor,

@@ -296,6 +296,8 @@ class RealRun:
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
             case moves.UpgradeSupervisor():
                 pass  # the supervisor of a real run is a part of its host; tests/running upgrades a real one
+            case moves.RollOut():
+                pass  # `scripts/chaos/gapless` rolls real servers out
             case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
