@@ -1,4 +1,4 @@
-"""A web server under load while it is released, recycled and killed: which requests fail.
+"""A web server under load while it is released, recycled and killed, and its supervisor upgraded.
 
 `./scripts/chaos/gapless 20` does each of these twenty times; here it is done once.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import Run, Running
+from tests.running.test_upgrade import upgraded
 
 ROUNDS = int(os.environ.get("GAPLESS_ROUNDS", "1"))
 CLIENTS = 4
@@ -137,6 +138,22 @@ def test_a_killed_web_server_loses_only_the_requests_that_it_held(run: Run, port
     report(f"{server}: {ROUNDS} kills", load)
     assert load.failures["ConnectionRefusedError"] == 0
     assert load.failures.total() <= ROUNDS * CLIENTS
+
+
+@pytest.mark.parametrize("server", list(SERVERS))
+def test_no_request_fails_while_the_supervisor_is_upgraded(run: Run, port: int, server: str) -> None:
+    running = served(run, text_of(server, port))
+    pid = running.worker("worker:web:0")["pid"]
+    with Load(port).going_on() as load:
+        for _ in range(ROUNDS):
+            upgraded(running)
+        assert running.wait_for("worker:web:0", status="healthy")["pid"] == pid, running.text()
+        # The socket is still the supervisor's: the next process gets it.
+        running.order("groups", "web", "restart", surge=1)
+        assert eventually(lambda: not running.client.get("/groups/web/rolling")["under_way"], 2 * PATIENCE_S)
+    report(f"{server}: {ROUNDS} upgrades of the supervisor", load)
+    assert load.failures == {}
+    assert running.worker("worker:web:0")["pid"] != pid
 
 
 def kill(running: Running) -> None:
