@@ -48,6 +48,7 @@ from .takeover.freeze import Freeze
 from .takeover.inherited_table import InheritedTable, Lasting, leave
 from .usage_sampler import UsageSampler
 from .watch.child_watch import ChildWatch, report_to_both
+from .watch.children import Children
 from .watch.epoll_loop import EpollLoop
 from .watch.transcript import OutputLine, Transcript
 
@@ -78,7 +79,7 @@ class RealProcesses:
         left_table = self._inherited.table
         self.mark = uuid.uuid4().hex if left_table is None else left_table.mark
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
-        self._children: dict[str, Child] = {}
+        self._children = Children()
         self._pending_starts = PendingStarts()
         self._is_closing = False
         """No process is started from now on."""
@@ -187,7 +188,7 @@ class RealProcesses:
         found = stray_processes(self.mark, self._marks)
         # Asked after the scan: a worker whose start was in progress is known by then.
         answer: Mailbox[set[int]] = Mailbox()
-        self._launcher.post(lambda: answer.put({child.pid for child in self._living()}))
+        self._launcher.post(lambda: answer.put({child.pid for child in self._children.living()}))
         try:
             sessions = answer.get(timeout_s)
         except Empty:
@@ -209,7 +210,8 @@ class RealProcesses:
     def reap_orphans(self) -> None:
         """Reap ended children that are not workers; must not be used in a host's process."""
         # On the thread that starts workers, which knows each of them before it makes the next call.
-        self._launcher.post(lambda: reap_orphans(self._inherited.pids | {c.pid for c in self._living()}))
+        known = self._children.is_living
+        self._launcher.post(lambda: reap_orphans(lambda pid: known(pid) or pid in self._inherited.pids))
 
     def forget(self, component_id: str) -> None:
         """Drop everything about a worker that was removed."""
@@ -273,7 +275,7 @@ class RealProcesses:
             return
         log = self.logs.log_of(request.spec, request.generation)
         child = Child(request, spawned, self.transcript, oom_kills, self._lookups.begin(request.spec), log)
-        self._children[child.id] = child
+        self._children.put(child)
         news = self._watch.on_exit if child.pidfd == -1 else self._watch.begin
         self._loop.post(lambda: self._start_finished(child.id, lambda: news(child)))
 
@@ -298,7 +300,7 @@ class RealProcesses:
         spawned = self._inherited.spawned(known)
         child = Child(request, spawned, self.transcript, known.oom_kills, lambda: known.fingerprint, log)
         child.take_over(known)
-        self._children[child.id] = child
+        self._children.put(child)
         self._inherited.claimed(child.id)
         self._loop.post(lambda: self._watch.take_over(child))
 
@@ -316,14 +318,14 @@ class RealProcesses:
         if not self._launcher.settle(timeout_s):
             return False
         self._checks.close(timeout_s)
-        return Freeze(self._loop, self._outputs, self._ended).freeze(self._living, timeout_s)
+        return Freeze(self._loop, self._outputs, self._ended).freeze(self._children.living, timeout_s)
 
     def leave(self, estate: Estate, timeout_s: float) -> None:
         """End the threads and hand everything over."""
         self._loop.post(self._loop.end)
         self._loop.join(timeout_s)
         self.logs.close()
-        leave(estate, self._lasting, self._living())
+        leave(estate, self._lasting, self._children.living())
         estate.leave("sockets", None, **self.sockets.handed_over())
         if self._claims is not None:
             self._claims.leave(estate)
@@ -345,20 +347,22 @@ class RealProcesses:
     def _forget(self, component_id: str) -> None:
         child = self._children.get(component_id)
         if child is None or child.exit is not None:
-            self._children.pop(component_id, None)
+            self._children.remove(component_id)
             self._spawner.forget(component_id)
             self._lookups.fingerprints.forget(component_id)
             self.logs.forget(component_id)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
-    def _living(self) -> list[Child]:
-        return [child for child in tuple(self._children.values()) if child.exit is None]
-
     def _known_pids(self) -> set[int | None]:
         """Children of this process that were not adopted."""
         guardian = None if self._guardian is None else self._guardian.pid
-        return {*waited_for, guardian, *self._inherited.pids, *(child.pid for child in self._living())}
+        return {
+            *waited_for,
+            guardian,
+            *self._inherited.pids,
+            *(child.pid for child in self._children.living()),
+        }
 
     def _announce_cgroup(self, path: Path) -> None:
         """Have the guardian end everything in the control group of all workers, if this process is killed.
@@ -372,7 +376,7 @@ class RealProcesses:
             is_known.wait(ANNOUNCED_S)
 
     def _kill_all(self) -> None:
-        for child in self._living():
+        for child in self._children.living():
             if child.pidfd != -1:
                 child.signal(signal.SIGKILL)
 
@@ -383,7 +387,7 @@ class RealProcesses:
 
     def _finish_end(self) -> None:
         """After the last exit, close everything."""
-        if not self._is_ending or self._ended or self._living() or self._warm.running:
+        if not self._is_ending or self._ended or self._children.living() or self._warm.running:
             return
         if self._guardian is not None:
             self._guardian.dismiss()

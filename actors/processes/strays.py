@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import suppress
 
 from rekindle.worker.guardian import is_zombie
@@ -27,7 +27,7 @@ waited_for_lock = threading.Lock()
 """Held while such a child is started and added to the set, so that it is not reaped in between."""
 
 
-def reap_orphans(known: Container[int]) -> None:
+def reap_orphans(is_known: Callable[[int], bool]) -> None:
     """Reap ended children until the next one is a known one.
 
     The kernel reports the same child until it is reaped. The owner of a known child reaps it soon, and the
@@ -37,7 +37,7 @@ def reap_orphans(known: Container[int]) -> None:
         while True:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if found is None or found.si_pid in known or found.si_pid in waited_for:
+                if found is None or is_known(found.si_pid) or found.si_pid in waited_for:
                     return
                 os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
             except ChildProcessError:

@@ -96,8 +96,9 @@ class Arena:
 
     def wait_until_all_run(self) -> None:
         """Return when every slot has had an incarnation."""
+        deadline = time.monotonic() + self._deadline_s
         for index in range(self.slots):
-            self._wait_for_start(index, after=0)
+            self._wait_for_start(index, after=0, deadline=deadline)
 
     def kill_and_wait(self, index: int, *, seen: bool = True) -> Revival:
         """Kill the slot's worker; return how long the supervisor took to notice and to restart it.
@@ -137,8 +138,9 @@ class Arena:
         finally:
             for _, pidfd in aims:
                 os.close(pidfd)
+        deadline = time.monotonic() + self._deadline_s
         for index, (before, _) in enumerate(aims):
-            self._wait_for_start(index, after=before.starts)
+            self._wait_for_start(index, after=before.starts, deadline=deadline)
         return max(self[index].started_ns for index in range(self.slots)) - killed_ns
 
     def kill_each_and_wait(self) -> None:
@@ -154,8 +156,8 @@ class Arena:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _wait_for_start(self, index: int, *, after: int) -> None:
-        self._wait(lambda: self[index].starts > after, index, f"start number {after + 1}")
+    def _wait_for_start(self, index: int, *, after: int, deadline: float | None = None) -> None:
+        self._wait(lambda: self[index].starts > after, index, f"start number {after + 1}", deadline)
 
     def _aim(self, index: int) -> tuple[Slot, int]:
         """Return the slot and a pidfd of the incarnation that it describes.
@@ -192,8 +194,10 @@ class Arena:
         except OSError:
             return False
 
-    def _wait(self, condition: Callable[[], bool], index: int, what: str) -> None:
-        deadline = time.monotonic() + self._deadline_s
+    def _wait(
+        self, condition: Callable[[], bool], index: int, what: str, deadline: float | None = None
+    ) -> None:
+        deadline = deadline or time.monotonic() + self._deadline_s
         while not condition():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"slot {index} waited {self._deadline_s} s for {what}: {self[index]}")

@@ -216,7 +216,7 @@ def test_a_failing_command_is_never_taken_as_sent_while_the_supervisor_reaps_orp
 
     def reap() -> None:
         while not is_over.is_set():
-            reap_orphans(())
+            reap_orphans(lambda _: False)
 
     reaper = threading.Thread(target=reap)
     reaper.start()

@@ -7,6 +7,9 @@ of this thread is empty but for the descriptors of the new process, so a start c
 Python code that runs on this thread must not close a descriptor of another thread. So the thread makes one
 call at a time and nothing else, and no garbage is collected meanwhile: an object that is garbage would close
 its descriptor in the wrong table.
+
+Not for a program that the kernel signals at the end of its parent, because for the kernel this thread is its
+parent: the launcher outlives it when the supervisor is upgraded.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ MANY = 600
 
 _UNSHARE = 2
 _LAST = 0xFFFFFFFF
-_RESERVED = 16
-"""Numbers below this are taken in the table, so that none of them is a descriptor of a new process."""
-_MOST_DESCRIPTORS = 8
+_MOST_DESCRIPTORS = 32
+"""Of one process: its streams, sixteen sockets, its channel and the file for stacks."""
+_RESERVED = _MOST_DESCRIPTORS
+"""Numbers below this are taken in the table: the new process has its descriptors there."""
 
 Spawn = Callable[[Sequence[int]], int]
 """Starts a program with these descriptors; its pid."""

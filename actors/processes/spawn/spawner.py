@@ -200,7 +200,7 @@ class Spawner:
                         sockets=sockets,
                         handed=handed,
                         cgroup=entrance,
-                        table=self._table,
+                        table=None if _ends_with_its_parent(spec.run) else self._table,
                     )
         except BaseException:
             descriptors.close_ours()
@@ -273,6 +273,14 @@ class Spawner:
             program = Program(argv, environment, spec.cwd, spec.user, spec.surroundings)
             prepared = self._prepared[spec.id] = (spec, program)
         return prepared[1]
+
+
+def _ends_with_its_parent(run: Command | PythonCall) -> bool:
+    """Whether the kernel signals the process when the thread ends that started it.
+
+    An upgrade of the supervisor ends every thread but the launcher.
+    """
+    return isinstance(run, PythonCall) or run.pdeathsig
 
 
 def _is_warm(spec: WorkerSpec) -> bool:

@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -49,14 +49,18 @@ class Runner:
 
 
 def run_race(built: Programs, say: Callable[[str], None], *, rounds: int = 20) -> list[Runner]:
-    """Install what the machine can get, measure all of them, and return them."""
+    """Install what the machine can get, measure all of them, and return them; less after Ctrl-C."""
     deadline = time.monotonic() + MOST_S
-    with tempfile.TemporaryDirectory(prefix="rekindle-peers-") as folder:
-        runners = [*_own(built), *_installed(Path(folder), built, say)]
-        say(f"measuring {len(runners)} supervisors by turns ...")
+    runners: list[Runner] = []
+    folder = tempfile.TemporaryDirectory(prefix="rekindle-peers-", ignore_cleanup_errors=True)
+    with folder as name, suppress(KeyboardInterrupt):
+        runners = [*_own(built), *_installed(Path(name), built, say)]
+        say(f"measuring {len(runners)} supervisors by turns: {FEW} workers each ...")
         _few(runners, rounds, deadline)
+        say(f"{MASS} workers each ...")
         _mass(runners, deadline)
         for runner in runners:
+            say(f"{CROWD} workers: {runner.name} ...")
             _crowd(runner, deadline)
     return runners
 
