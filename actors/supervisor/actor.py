@@ -61,7 +61,6 @@ from ..rules.restarts import judged
 from ..runtime.resilient_actor import ResilientActor, tell
 from ..spec.worker_spec import WorkerSpec
 from ..supervision.group_rules import NO_RULING
-from ..supervision.known_worker import KnownFleet, known_worker
 from ..supervision.worker import Announce, Worker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
@@ -77,7 +76,7 @@ from .rollouts import Rollouts
 from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
-from .succession import go_on
+from .succession import go_on, known_fleet
 from .upkeep import Upkeep
 from .workers import Workers
 
@@ -280,25 +279,9 @@ class Supervisor(ResilientActor):
                 Refused(f"a rollout of {self._rollouts.under_way[0]} is under way: wait for its end"),
             )
         else:
-            tell(reply_to, self._known_fleet())
+            known = known_fleet(self._workers, self._orders, self._breakers, self._upkeep)
+            tell(reply_to, known)
             self._workers.ask_proxies(ReportMemory(reply_to))
-
-    def _known_fleet(self) -> KnownFleet:
-        stops, unkillable = self._workers.stop_order.known()
-        workers = {worker.id: known_worker(worker) for worker in self._workers}
-        return KnownFleet(
-            workers={id_: known for id_, known in workers.items() if not self._workers.is_leaving(id_)},
-            proxies=len(workers),
-            started=self._orders.started,
-            stopping=self._orders.stopping,
-            versions=self._orders.versions,
-            sustained_at=self._workers.timers.sustained_at(),
-            starting=self._workers.due.gate.known(),
-            stops=stops,
-            unkillable=unkillable,
-            breakers=self._breakers.known(),
-            counted=self._upkeep.known(),
-        )
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation

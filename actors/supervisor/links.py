@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import msgspec
+import pykka
 
 from ..facts.records import Record, StateRemoved
 from ..messages import Event, WorkerRemoved, is_event
 from ..messages.internal.to_broker import WorkerForgotten
 from ..messages.internal.to_monitor import Register, Unregister
 from ..messages.internal.to_persistence import Persist
-from ..ports import Processes, Receiver
+from ..ports import Processes, Receiver, Runtime
 from ..runtime.resilient_actor import tell
+from ..spec.worker_spec import WorkerSpec
 from ..supervision.worker import Announce, Effect, KeepRecord, Worker
+from ..worker_proxy import KnownProcess, WorkerProxy
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -38,6 +41,21 @@ class Links(msgspec.Struct, frozen=True):
             tell(self.persistence, items[0])
         elif items:
             tell(self.persistence, Persist(tuple(items)))
+
+    def start_proxy(
+        self, runtime: Runtime, spec: WorkerSpec, process: KnownProcess | None
+    ) -> pykka.ActorRef[WorkerProxy]:
+        """Start the proxy of a worker, with the process that it has already, if any."""
+        return runtime.start(
+            WorkerProxy,
+            spec,
+            runtime=runtime,
+            processes=self.processes,
+            supervisor=self.supervisor,
+            monitor=self.monitor,
+            persistence=self.persistence,
+            known=process,
+        )
 
     def register(self, worker: Worker) -> None:
         """Have the monitor watch the current incarnation of a worker."""

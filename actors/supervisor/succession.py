@@ -1,4 +1,4 @@
-"""How a Supervisor goes on with the workers of the former program of its process.
+"""What a Supervisor hands over, and how it goes on with the workers of the former program of its process.
 
 Belongs to the Supervisor and runs in it. `Workers.take_over` put the workers in place.
 """
@@ -11,10 +11,32 @@ from ..messages.internal.to_monitor import MarkFailed
 from ..messages.internal.to_proxy import AdoptProcess, StopProcess
 from ..runtime.resilient_actor import tell
 from ..supervision.backoff import back_off
-from ..supervision.known_worker import KnownFleet
+from ..supervision.known_worker import KnownFleet, known_worker
 from ..supervision.worker import BackingOff, Failed, Phase, Stopping, Up, Worker, World
+from .breakers import Breakers
 from .links import Links
+from .orders.standing_orders import StandingOrders
+from .upkeep import Upkeep
 from .workers import Workers
+
+
+def known_fleet(workers: Workers, orders: StandingOrders, breakers: Breakers, upkeep: Upkeep) -> KnownFleet:
+    """What only the Supervisor knows, for the next program of this process."""
+    stops, unkillable = workers.stop_order.known()
+    known = {worker.id: known_worker(worker) for worker in workers}
+    return KnownFleet(
+        workers={id_: each for id_, each in known.items() if not workers.is_leaving(id_)},
+        proxies=len(known),
+        started=orders.started,
+        stopping=orders.stopping,
+        versions=orders.versions,
+        sustained_at=workers.timers.sustained_at(),
+        starting=workers.due.gate.known(),
+        stops=stops,
+        unkillable=unkillable,
+        breakers=breakers.known(),
+        counted=upkeep.known(),
+    )
 
 
 def go_on(workers: Workers, to: Links, fleet: KnownFleet, world: Callable[[Worker], World]) -> None:

@@ -97,10 +97,12 @@ class Workers:
         self._to = links
         self._table = WorkerTable()
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
-        self._to_stop = StopOrder()
+        self.stop_order = self._to_stop = StopOrder()
+        """The stops that are decided and wait for others."""
         self._is_stopping_some = False
         gate = StartGate(max_concurrent_starts)
-        self._due = DueStarts(self._table, self._to_stop, gate, self._launch)
+        self.due = self._due = DueStarts(self._table, self._to_stop, gate, self._launch)
+        """The starts that wait."""
 
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._table
@@ -131,26 +133,7 @@ class Workers:
         tell(self._to.persistence, WorkerKnown(spec.id, shown(worker)))
 
     def _start_proxy(self, spec: WorkerSpec, process: KnownProcess | None = None) -> None:
-        self._proxies[spec.id] = self._runtime.start(
-            WorkerProxy,
-            spec,
-            runtime=self._runtime,
-            processes=self._to.processes,
-            supervisor=self._to.supervisor,
-            monitor=self._to.monitor,
-            persistence=self._to.persistence,
-            known=process,
-        )
-
-    @property
-    def stop_order(self) -> StopOrder:
-        """The stops that are decided and wait for others."""
-        return self._to_stop
-
-    @property
-    def due(self) -> DueStarts:
-        """The starts that wait."""
-        return self._due
+        self._proxies[spec.id] = self._to.start_proxy(self._runtime, spec, process)
 
     def latest_generations(self) -> dict[str, int]:
         """The latest number of every worker, also of those that were removed."""

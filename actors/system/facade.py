@@ -236,9 +236,8 @@ class System(SystemView):
         """Begin to give the workers of a group new processes; returns at once.
 
         Up to `surge` additional workers start first, and each old process stops only when they are ready.
-        The first new process that is not ready in time, or ends before it has settled, ends the rollout.
-        `report().rollouts` and the events `RolloutStarted`, `RolloutAdvanced` and `RolloutEnded` tell how it
-        goes.
+        The first new process that is not ready in time, or ends before it has settled, ends the rollout;
+        `report().rollouts` tells how it goes.
 
         Args:
             name: the `group` of the workers, or the id of one.
