@@ -69,9 +69,11 @@ async def drained(worker: Worker) -> None:
 
     worker.on_drain(lambda: loop.call_soon_threadsafe(drain))
     serving = asyncio.create_task(server.serve())
+    is_ready = False
     while worker.running:
-        await asyncio.sleep(0.02)
-        if server.started and not worker.draining:
+        await asyncio.sleep(0.05)
+        if server.started and not is_ready:
+            is_ready = True
             worker.healthy()
     server.should_exit = True
     await serving

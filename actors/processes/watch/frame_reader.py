@@ -35,6 +35,7 @@ class FrameReader:
     def take_over(self, rest: bytes, refused: int, violation: str | None) -> None:
         """Go on where the former program of this process stopped to read."""
         self._buffer, self.refused, self.violation = rest, refused, violation
+        self._allowed = float(BACKLOG)  # what arrived while no program read is not a flood
 
     def feed(self, data: bytes, now: float) -> Iterator[Frame]:
         """The frames that this data completes."""

@@ -111,6 +111,13 @@ def test_a_clock_that_stands_still_or_goes_back_allows_nothing_more() -> None:
     assert fed(reader, LINE * 200, now=10.0) == fed(reader, LINE, now=5.0) == []
 
 
+def test_what_arrived_while_no_program_read_is_not_a_flood() -> None:
+    reader = FrameReader(0)
+    reader.take_over(LINE[:5], 0, None)
+    assert len(fed(reader, LINE[5:] + LINE * 500, now=10.0)) == 501
+    assert reader.violation is None
+
+
 @given(chunks=st.lists(st.binary(max_size=300) | st.just(LINE)))
 def test_f25_arbitrary_bytes_never_raise_and_memory_stays_bounded(chunks: list[bytes]) -> None:
     reader = FrameReader(20)
