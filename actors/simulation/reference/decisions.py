@@ -28,6 +28,7 @@ class Decisions(Promise):
         self.done(entry.worker)
         at = entry.at if entry.died_at is None else entry.died_at
         name = f"{entry.worker} #{entry.generation}"
+        yield from self._uptime(worker, entry, at, name)
         cleared = was_sustained(worker, at)
         if entry.action in ("restart", "mark_failed") and entry.streak_cleared != cleared:
             yield f"{name}: its streak was {'' if entry.streak_cleared else 'not '}cleared by its health"
@@ -41,6 +42,16 @@ class Decisions(Promise):
             if not least - 1 <= entry.delay_ms <= most + 1:
                 says = f"{least / 1000:g}" if least == most else f"{least / 1000:g} to {most / 1000:g}"
                 yield f"{name}: delayed by {entry.delay_ms / 1000:g} s, the policy says {says} s"
+
+    def _uptime(self, worker: WorkerFacts, entry: Decided, died_at: float, name: str) -> Iterator[str]:
+        """The uptime of a process is counted from its start to its death."""
+        ended = worker.ended.get(entry.generation)
+        if entry.generation not in worker.spawned or self.facts.an_actor_raised:
+            return
+        until = died_at if ended is None else max(died_at, ended.at)
+        lived_ms = round((until - worker.process_since) * 1000)
+        if not -5 <= lived_ms - entry.uptime_ms <= 5 + round((until - died_at) * 1000):
+            yield f"{name}: lived for {lived_ms / 1000:g} s, recorded are {entry.uptime_ms / 1000:g} s"
 
     def _delay(self, worker: WorkerFacts, entry: Decided, cleared: bool) -> tuple[int, int]:
         """The shortest and the longest delay that are right."""

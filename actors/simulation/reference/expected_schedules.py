@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from ...spec.policies.schedule import SchedulePolicy
 from ..scenarios.history import SupervisorStarted
 from ..scenarios.known_state import Facts
 from ..scenarios.run_entries import RunRecorded
@@ -52,10 +53,34 @@ class Schedules(Promise):
         running = self._open.setdefault(entry.worker, set())
         if entry.state != "running":
             running.discard(entry.number)
+            if running and self._policy(entry.worker).overlap == "replace":
+                self._must_end(entry.worker, min(running), entry.at, "is replaced")
             return
         if running - {entry.number}:
             yield f"run {entry.number} of {entry.worker} begins while run {min(running)} is running"
+        timeout_s = self._policy(entry.worker).timeout_s
+        if entry.number not in running and timeout_s is not None:
+            self._must_end(entry.worker, entry.number, entry.at + timeout_s, "takes too long")
         running.add(entry.number)
+
+    def _policy(self, worker: str) -> SchedulePolicy:
+        policy = self.facts.workers[worker].spec.schedule
+        assert policy is not None
+        return policy
+
+    def _must_end(self, worker: str, number: int, at: float, why: str) -> None:
+        """A run that takes too long, or is replaced, is ended in the time of its stop policy."""
+        stop_s = self.facts.workers[worker].spec.stop.total_s
+
+        def lasts() -> str | None:
+            if self.facts.shut_down_at is not None or number not in self._open.get(worker, ()):
+                return None
+            if self.facts.resumed_at > at:  # the host slept when it was to end
+                self._must_end(worker, number, self.facts.resumed_at, why)
+                return None
+            return f"run {number} of {worker} {why}, and is not ended"
+
+        self.by((worker, number, why), at + stop_s, lasts)
 
     def _gap(self, entry: RunRecorded, period: int) -> Iterator[str]:
         """Each record follows the one before it without a due time between them, and counts rightly."""

@@ -104,6 +104,21 @@ class Starts(Promise):
     def _ordered(self, entry: Ordered) -> None:
         for worker in self.facts.each(entry.worker):
             self.done(worker.spec.id)
+            is_paused = worker.paused_at is not None or self.facts.paused_at is not None
+            if entry.order == "resume" and is_paused and worker.spec.id not in self.facts.scheduled:
+                self._must_resume(worker.spec.id, entry.at)
+
+    def _must_resume(self, id_: str, at: float) -> None:
+        """The end of a pause starts a worker at once, also one whose restart was pending when it began."""
+
+        def why() -> str | None:
+            worker = self.facts.workers[id_]
+            is_back = worker.spawned_at >= at - EXACT_S or worker.refused_at >= at - EXACT_S
+            if self._is_held(id_) or is_back or worker.has_process:
+                return None
+            return f"{id_} is not started when its pause ends"
+
+        self.by(id_, at, why)
 
     def _announced(self, entry: Announced) -> None:
         if entry.event in ("pause_began", "pause_ended"):

@@ -201,7 +201,7 @@ class Facts:
     def _spawned(self, entry: Spawned) -> None:
         worker = self.workers[entry.worker]
         worker.living = entry.generation
-        worker.spawned_at = worker.status_since = entry.at
+        worker.spawned_at = worker.status_since = worker.process_since = entry.at
         worker.status = "pending"
         if self.actors_are_heard:
             worker.healthy_since = None

@@ -98,6 +98,8 @@ class WorkerFacts:
     """The firmest stop that was ordered since its start."""
     is_to_end: bool = False
     """An operator ordered the end of its process, also of one that is being started."""
+    process_since: float = -1.0
+    """When its latest process began to exist."""
     spawned_at: float = -1.0
     refused_at: float = -1.0
     """When a process of it could not be started."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Action
+from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.rules import restarts
 from rekindle.actors.supervision import backoff, on_command, on_death, on_health, on_process
 from rekindle.actors.supervision.worker import BackingOff, Worker, WorkerStep, World
@@ -183,3 +184,39 @@ def resets_only_the_streak(patch: pytest.MonkeyPatch) -> None:
 
     for module in (on_command, supervision):
         patch.setattr(module, "reset", reset)
+
+
+def never_forgives_boot_failures(patch: pytest.MonkeyPatch) -> None:
+    """A death after a worker was ready does not begin the row of its early deaths anew."""
+    right = restarts._counted
+
+    def counted(policy: Any, state: Any, death: Any, around: Any) -> Any:
+        decision = right(policy, state, death, around)
+        return replace(decision, state=replace(decision.state, boot_failures=state.boot_failures))
+
+    patch.setattr(restarts, "_counted", counted)
+
+
+def counts_the_wait_as_uptime(patch: pytest.MonkeyPatch) -> None:
+    """The uptime of a process includes the time in which it was being started."""
+    right = HealthMonitor._started
+
+    def started(self: Any, message: Any) -> None:
+        worker = self._current(message.component_id, message.generation)
+        since = None if worker is None else worker.since
+        right(self, message)
+        if worker is not None:
+            worker.since = since
+
+    patch.setattr(HealthMonitor, "_started", started)
+
+
+def waits_out_a_delay_after_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """A restart that was pending when its worker was paused does not come forward when the pause ends."""
+    right = on_command.pause
+
+    def pause(worker: Worker) -> WorkerStep:
+        return WorkerStep(worker) if isinstance(worker.phase, BackingOff) else right(worker)
+
+    for module in (on_command, on_process, supervision):
+        patch.setattr(module, "pause", pause)

@@ -11,6 +11,8 @@ from rekindle.actors.facts.runs import Hindrance
 from rekindle.actors.rules.schedules import timetable
 from rekindle.actors.rules.schedules.timetable import Timetable, TimetableStep
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
+from rekindle.actors.supervision import on_schedule
+from rekindle.actors.supervision.worker import WorkerStep
 
 
 def begins_a_run_beside_another(patch: pytest.MonkeyPatch) -> None:
@@ -48,3 +50,13 @@ def forgets_what_was_due_during_a_pause(patch: pytest.MonkeyPatch) -> None:
 def never_looks_at_the_clock_again(patch: pytest.MonkeyPatch) -> None:
     """After its first look the Supervisor sets no further timer."""
     patch.setattr("rekindle.actors.supervisor.schedules.Schedules._arm", lambda self: None)
+
+
+def never_ends_a_run_that_takes_too_long(patch: pytest.MonkeyPatch) -> None:
+    """`timeout_s` of a schedule is not enforced."""
+    patch.setattr(on_schedule, "overtime", lambda worker, _number: WorkerStep(worker))
+
+
+def lets_a_replaced_run_go_on(patch: pytest.MonkeyPatch) -> None:
+    """With `overlap = "replace"`, the next run waits for the end of the one before it."""
+    patch.setattr(on_schedule, "_replace", WorkerStep)
