@@ -166,7 +166,7 @@ class WorkerProxy(ResilientActor):
         self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._ordered))
 
     def _found(self, found: ProcessFound) -> None:
-        if isinstance(self._state, Spawning) and found.told != self._ordered:
+        if isinstance(self._state, Spawning) and found.ordered != self._ordered:
             return  # asked before this start, so the answer is stale
         if isinstance(self._state, Spawning) and self._state.waits:
             found = replace(found, generation=self._state.generation)  # it is still to come
@@ -241,4 +241,4 @@ class _TaggedReply:
 
     def tell(self, message: ProcessFound) -> None:
         """Pass the reply on."""
-        self._proxy.tell(replace(message, told=self._ordered))
+        self._proxy.tell(replace(message, ordered=self._ordered))

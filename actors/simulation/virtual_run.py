@@ -15,7 +15,7 @@ from .scenarios.behaviours import Behaviour, life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, unreached
-from .scenarios.moves import WORDS, Phase, said, worker_of
+from .scenarios.moves import WORDS, Phase, in_words, worker_of
 from .scenarios.scenario import Role, Scenario, ScenarioError, Step
 from .scripted.scripted_jobs import QueuesInReach, ScriptedQueues
 from .scripted.scripted_processes import Script
@@ -227,7 +227,7 @@ class VirtualRun:
 
     def _make(self, step: Step) -> None:
         move = step.move
-        self.note(Moved(self.clock.now, step.number, said(move), WORDS[type(move)], worker_of(move)))
+        self.note(Moved(self.clock.now, step.number, in_words(move), WORDS[type(move)], worker_of(move)))
         if self._life is not None:
             VirtualMoves(self._life).make(move)
 

@@ -374,7 +374,7 @@ class Supervisor(ResilientActor):
 
     def _process_reported(self, report: ProcessReported) -> None:
         worker = self._workers.get(report.component_id)
-        if worker is None or (worker.lingering is not None and report.told < worker.lingering):
+        if worker is None or (worker.lingering is not None and report.ordered < worker.lingering):
             return  # its start waits for other workers, or has not reached the proxy yet
         found = report.generation
         self._workers.carry_out(supervision.reconcile(worker, found, self._world(worker)))

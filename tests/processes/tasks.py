@@ -81,7 +81,7 @@ def raise_strange() -> None:
     class LocalError(Exception):
         pass
 
-    raise LocalError("nobody knows me")
+    raise LocalError("not importable")
 
 
 def leave() -> None:

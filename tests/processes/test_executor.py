@@ -121,7 +121,7 @@ def test_an_exception_keeps_its_class_its_attributes_and_its_traceback(executor:
 
 
 def test_an_exception_of_an_unknown_class_is_named(executor: RekindleExecutor) -> None:
-    with pytest.raises(TaskError, match=r"raise_strange.<locals>.LocalError: nobody knows me"):
+    with pytest.raises(TaskError, match=r"raise_strange.<locals>.LocalError: not importable"):
         executor.submit(tasks.raise_strange).result(S)
 
 

@@ -33,5 +33,5 @@ def test_a_key_that_every_user_can_read_is_refused(serve: Serve, certificate: tu
     certificate[1].chmod(0o644)
     with pytest.raises(UnsafePathError, match="readable by other users"):
         serve(settings=replace(ANY_PORT, tls_cert=certificate[0], tls_key=certificate[1]))
-    certificate[1].chmod(0o640)  # as distributions arrange it, with a group for those who may
+    certificate[1].chmod(0o640)  # as distributions arrange it, with a group of users that may
     assert tls_settings(replace(ANY_PORT, tls_cert=certificate[0], tls_key=certificate[1]))

@@ -46,7 +46,7 @@ class ProcessFound(msgspec.Struct, frozen=True):
     component_id: str
     generation: int | None
     pid: int | None = None
-    told: int = 0
+    ordered: int = 0
     """For a proxy: the latest generation that it had been asked to start when it sent the request."""
 
 

@@ -27,13 +27,13 @@ class ProcessGone(msgspec.Struct, frozen=True):
 class ProcessReported(msgspec.Struct, frozen=True):
     """What runs under this id according to its proxy; generation None: nothing.
 
-    `told` is the latest incarnation that the proxy had been asked to start: later requests of the
+    `ordered` is the latest incarnation that the proxy had been asked to start: later requests of the
     Supervisor are not reflected here.
     """
 
     component_id: str
     generation: int | None
-    told: int
+    ordered: int
 
 
 class RegistrationRefused(msgspec.Struct, frozen=True):

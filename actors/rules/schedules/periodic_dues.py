@@ -19,7 +19,7 @@ class PeriodicStep(msgspec.Struct, frozen=True):
     until_ms: int
     enqueues: bool
     missed: int
-    """How many due times nobody saw in time, those in whose place a job is enqueued included."""
+    """How many due times passed unseen, including those in whose place a job is enqueued."""
     next_ms: int
     """The due time after them."""
 

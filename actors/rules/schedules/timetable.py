@@ -42,7 +42,7 @@ class Timetable(msgspec.Struct, frozen=True, kw_only=True):
 
     component_id: str
     plan: str
-    """The schedule in words; if it changes, the timetable begins anew."""
+    """The schedule in words; if it changes, the timetable starts over."""
     until_ms: int
     """Every due time up to this one is recorded."""
     since_ms: int

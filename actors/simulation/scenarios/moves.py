@@ -362,7 +362,7 @@ def worker_of(move: Move) -> str | None:
     return None if worker == EVERY_WORKER else worker
 
 
-def said(move: Move) -> str:
+def in_words(move: Move) -> str:
     """A move in the words of a scenario file: `kill tag, signal 11`."""
     first, *rest = fields(move)
     words = [f"{WORDS[type(move)]} {_shown(getattr(move, first.name))}"]

@@ -157,7 +157,7 @@ def remembered(
 ) -> WorkerFacts:
     """A worker at the start of a supervisor, which knows only what is in the store."""
     store = worker.store
-    if worker.spec.is_task:  # it runs anew with each supervisor
+    if worker.spec.is_task:  # it runs again with each supervisor
         store = Counters()
 
     def moved(wall_ms: float) -> float:

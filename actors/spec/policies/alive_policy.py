@@ -15,7 +15,7 @@ class AlivePolicy(Policy):
     """How a running worker is asked whether it is alive, and when it is ended because it is not.
 
     One of http, tcp and command says what is asked. A failure makes the worker unhealthy; `failures` of them
-    in a row end it as a silence does, and one success in between begins the count anew. Failures do not count
+    in a row end it as a silence does, and one success in between resets the count. Failures do not count
     before the worker is ready, while it is paused, and while its circuit breaker is open.
     """
 

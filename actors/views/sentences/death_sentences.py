@@ -39,7 +39,7 @@ def death_sentences(event: WorkerDied) -> tuple[Sentence, Sentence]:
         return Sentence("death", f"could not start: {event.death.detail}", level), decision
     if event.death.cause is Cause.SUPERVISOR_LOST:  # the time is that of the supervisor's last record
         lost = f"ended with its supervisor, which was killed; it had run for at least {lasted}"
-        return Sentence("death", lost, level), decision
+        return Sentence("death", lost, level), Sentence("decision", "not counted")
     early = "" if event.death.was_ready else ", before it was ready"
     return Sentence("death", f"died after {lasted}{job}{early}: {how}", level), decision
 
@@ -78,11 +78,16 @@ def _decision(event: WorkerDied) -> str:
             when = f"in {span(event.delay_s * 1000)}" if event.delay_s else "at once"
             return f"restart {when}, not counted: {event.reason}"
         case Action.MARK_FAILED:
-            return "; ".join([f"was given up: {event.reason}", *_used(event.budget)])
+            return "; ".join([f"was given up: {_own_reason(event.reason)}", *_used(event.budget)])
         case Action.NOTIFY_ONLY:
-            return "; ".join([f"not restarted: {event.reason}", *_used(event.budget)])
+            return "; ".join([f"not restarted: {_own_reason(event.reason)}", *_used(event.budget)])
         case _:
             return event.reason
+
+
+def _own_reason(reason: str) -> str:
+    """Without the death that the sentence is about."""
+    return reason.partition("; last death: ")[0]
 
 
 def _counters(event: WorkerDied) -> list[str]:

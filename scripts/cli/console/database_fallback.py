@@ -18,7 +18,7 @@ database_option = click.option(
     show_envvar=True,
     metavar="URL_OR_PATH",
     help="The database to read if no supervisor is running (default: rekindle.db in the state directory). "
-    "Other users can read the arguments of a process: give a URL with a password in the variable.",
+    "Other users can read the arguments of a process: put a URL with a password into the variable instead.",
 )
 
 

@@ -66,6 +66,9 @@ def guarded(run: Callable[[], Any]) -> Any:
         return result
     except (click.exceptions.Exit, click.Abort):
         raise
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        raise SystemExit(error.exit_code) from None
     except click.ClickException as error:
         _show_usage(error)
         say(error.format_message())

@@ -187,7 +187,7 @@ def resets_only_the_streak(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_forgives_boot_failures(patch: pytest.MonkeyPatch) -> None:
-    """A death after a worker was ready does not begin the row of its early deaths anew."""
+    """A death after a worker was ready does not reset the count of its early deaths."""
     right = restarts._counted
 
     def counted(policy: Any, state: Any, death: Any, around: Any) -> Any:

@@ -93,7 +93,7 @@ def test_one_for_all_escalation_an_inner_group_that_is_exhausted_is_a_death_in_t
     assert stopped(system) == ["b", "b", "b", "a"]
     assert healthy(system) == {"a", "b", "c"}
     used = {group.name: group.used for group in system.report().groups}
-    assert used == {"outer": 1, "inner": 0}, "the inner group begins anew"
+    assert used == {"outer": 1, "inner": 0}, "the inner group starts over"
 
 
 def test_one_for_one_escalation_restarts_the_whole_inner_group_and_nothing_else() -> None:

@@ -160,7 +160,7 @@ def test_a_command_is_answered_although_the_supervisor_raised_at_it(
 def test_a_report_from_before_a_start_says_nothing_about_it(new_system: SystemFactory) -> None:
     system = new_system(scripts=uptimes(3)).start()
     system.run(10)
-    system.tell(ProcessReported(W, None, told=1))
+    system.tell(ProcessReported(W, None, ordered=1))
     system.run(60)
     assert len(system.deaths()) == 1
     assert system.starts() == [0, 4]

@@ -1,7 +1,7 @@
 """Pure: which workers are ended by the probe of their liveness, recomputed from its answers.
 
-So many failures in a row end a worker, counted from the time when it is ready; a success begins the count
-anew. Failures end no worker that is paused, and none whose circuit breaker is open.
+So many failures in a row end a worker, counted from the time when it is ready; a success resets the count.
+Failures end no worker that is paused, and none whose circuit breaker is open.
 """
 
 from __future__ import annotations

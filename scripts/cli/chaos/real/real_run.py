@@ -38,7 +38,7 @@ from rekindle.actors.simulation.scenarios.moves import (
     WORDS,
     DatabaseState,
     Move,
-    said,
+    in_words,
     worker_of,
 )
 from rekindle.actors.simulation.scenarios.worker_facts import WorkerFacts
@@ -255,7 +255,7 @@ class RealRun:
     def _note_move(self, step: Step) -> None:
         move = step.move
         self.journal.note(
-            Moved(self.journal.now(), step.number, said(move), WORDS[type(move)], worker_of(move))
+            Moved(self.journal.now(), step.number, in_words(move), WORDS[type(move)], worker_of(move))
         )
 
     def _make(self, step: Step) -> None:

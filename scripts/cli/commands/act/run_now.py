@@ -16,7 +16,7 @@ from ...console.targets import members
 @state_option
 @json_option
 def run_now(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
-    """Begin a run of scheduled workers now, beside those of their schedules.
+    """Run scheduled workers now, in addition to their schedules.
 
     \b
       $ rekindle run-now backup

@@ -33,7 +33,7 @@ def _signal_name(_ctx: click.Context, _param: click.Parameter, given: str) -> st
 @state_option
 @json_option
 def signal(ids: tuple[str, ...], name: str, state: Path, as_json: bool) -> None:
-    """Send the processes of workers a signal.
+    """Send a signal to the processes of workers.
 
     \b
       $ rekindle signal web SIGHUP            # such as: read the configuration again

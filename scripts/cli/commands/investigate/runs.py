@@ -23,7 +23,7 @@ from ...render.text import printable
 @database_option
 @json_option
 def runs(id_: str, limit: int, state: Path, database: str | None, as_json: bool) -> None:
-    """Show the runs of a scheduled worker, with those that were missed and why.
+    """Show the runs of a scheduled worker, including missed ones and why.
 
     \b
       $ rekindle runs backup

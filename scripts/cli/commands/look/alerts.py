@@ -77,14 +77,14 @@ def alerts(ctx: click.Context, everything: bool, state: Path, database: str | No
 )
 @json_option
 def test(sink: str, file: Path, as_json: bool) -> None:
-    """Send a test alert to a sink of a file, and say whether the receiver took it.
+    """Send a test alert to a sink of a file, and say whether the receiver accepted it.
 
     \b
       $ rekindle alerts test pager -c workers.toml
 
     SINK is the name in [alerts.sink.NAME]. The alert is sent from here, at once and without retries,
     whatever `on`, `least` and `per_minute` say; no supervisor needs to run. PagerDuty gets a second
-    message that resolves the incident. Exits with 1 if the receiver did not take it.
+    message that resolves the incident. Exits with 1 if the receiver did not accept it.
     """
     from rekindle.actors.facts.alert import Happening
     from rekindle.actors.gateways.gateway_errors import GatewayError

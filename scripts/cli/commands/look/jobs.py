@@ -104,7 +104,7 @@ def _source(state: Path, database: str | None) -> JobSource:
     "unique_for_s",
     callback=duration,
     metavar="TIME",
-    help="How long a job with the same key stands in the way: 90s, 30m, 2h, 1d.",
+    help="How long a job with the same key prevents another: 90s, 30m, 2h, 1d.",
 )
 @state_option
 @database_option

@@ -22,7 +22,7 @@ ANSWER_S = 3.0
 def ps(as_json: bool) -> None:
     """List the supervisors that run on this machine.
 
-    These are yours, or those of all users for root.
+    Root sees those of all users; other users see their own.
 
     \b
       $ rekindle ps
