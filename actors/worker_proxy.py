@@ -103,7 +103,7 @@ class WorkerProxy(ResilientActor):
             self._take_over(known)
 
     def _take_over(self, known: KnownProcess) -> None:
-        """Go on with the process of the former program; a start that it had not begun comes anew."""
+        """Go on with the process of the former program; a start that it had not begun is requested again."""
         self._ordered = known.ordered
         self._state = Absent() if isinstance(known.state, Spawning) else known.state
         if isinstance(self._state, Stopping) and known.step_due is not None:

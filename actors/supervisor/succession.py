@@ -57,7 +57,7 @@ def go_on(workers: Workers, to: Links, fleet: KnownFleet, world: Callable[[Worke
 
 
 def _is_begun(phase: Phase) -> bool:
-    """Whether there is a process: a start that was not begun takes its place anew."""
+    """Whether there is a process: a start that was not begun is requested again."""
     return not isinstance(phase, Up) or phase.pid is not None
 
 
