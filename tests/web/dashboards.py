@@ -81,11 +81,11 @@ class Dashboard:
 
 
 @contextmanager
-def dashboard_in(folder: Path) -> Iterator[Dashboard]:
+def dashboard_in(folder: Path, fleet: str = FLEET) -> Iterator[Dashboard]:
     """Runs a fleet with a dashboard, until the block ends."""
     port = free_port()
     file = folder / "workers.toml"
-    file.write_text(FLEET.format(port=port, hostile=HOSTILE))
+    file.write_text(fleet.format(port=port, hostile=HOSTILE))
     dashboard = Dashboard(folder, port, Running(file))
     try:
         dashboard.running.wait_for("worker:steady:0", shown="healthy")

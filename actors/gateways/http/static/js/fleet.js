@@ -5,35 +5,45 @@ import { alerts } from "./alerts.js";
 import { breakers } from "./breakers.js";
 import { byId, el, mark, say } from "./dom.js";
 import { feed } from "./feed.js";
+import { figures } from "./figures.js";
 import { gauge } from "./gauge.js";
+import { CALM, grouped, groupRow, MOST_OPEN } from "./groups.js";
 import { queues } from "./queues.js";
 import { rollouts } from "./rollouts.js";
 import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
-import { count, elapsed, until } from "./words.js";
+import { usages } from "./usages.js";
+import { count, elapsed, number, until } from "./words.js";
 
 const STATUSES = ["failed", "crashed", "stopping", "starting", "paused", "stopped", "done", "scheduled", "healthy"];
+const COLUMNS = [
+  { text: "Worker", key: "name" }, { text: "Status", key: "trouble" }, { text: "Uptime", key: "uptime" },
+  { text: "CPU", key: "cpu" }, { text: "Memory", key: "memory" }, { text: "Pid" }, { text: "Job" },
+  { text: "Restarts", key: "restarts" }, { text: "" }];
 
 export function fleet() {
-  const parts = { alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
+  const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
+  const heads = new Map(); // the row above the workers of a group
+  const opened = new Map(); // which groups the user opened or closed
+  const usage = usages(() => update());
   const body = el("tbody");
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Show only" });
   const search = el("input", { type: "search", placeholder: "Find a worker", "aria-label": "Find a worker", oninput: () => update() });
   const none = el("p", { class: "empty", hidden: true });
   const trouble = el("p", { class: "trouble", role: "status", hidden: true });
+  const headings = COLUMNS.map(heading);
   let only = null;
+  let order = "trouble";
   const node = el("div", { class: "page" },
     parts.alerts.node,
     parts.breakers.node,
     parts.rollouts.node,
     trouble,
+    parts.figures.node,
     el("section", { class: "card", "aria-labelledby": "workers-title" },
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
-      el("table", { class: "workers" },
-        el("thead", {}, el("tr", {}, ...["Worker", "Status", "Uptime", "Pid", "Job", "Restarts", ""].map(
-          (text) => el("th", { scope: "col" }, text || el("span", { class: "unseen" }, "Commands"))))),
-        body),
+      el("table", { class: "workers" }, el("thead", {}, el("tr", {}, ...headings)), body),
       none),
     el("section", { class: "card", "aria-labelledby": "timeline-title" },
       el("header", {}, el("h2", { id: "timeline-title" }, "Deaths and restarts"), parts.timeline.ranges),
@@ -42,15 +52,31 @@ export function fleet() {
     el("section", { class: "card", "aria-labelledby": "feed-title" },
       el("header", {}, el("h2", { id: "feed-title" }, "Events")), parts.feed.node));
 
+  function heading({ text, key }) {
+    if (!text) return el("th", { scope: "col" }, el("span", { class: "unseen" }, "Commands"));
+    if (!key) return el("th", { scope: "col" }, text);
+    return el("th", { scope: "col", "data-key": key },
+      el("button", { type: "button", class: "sort", onclick: () => sortBy(key) }, text));
+  }
+
+  function sortBy(key) {
+    order = key;
+    update();
+  }
+
   function update() {
     const workers = [...state.workers.values()];
     showChips(workers);
+    const word = search.value.trim().toLowerCase();
+    const filtered = only !== null || word !== "";
     const wanted = workers.filter((worker) => (only === null || shown(worker) === only)
-      && worker.component_id.toLowerCase().includes(search.value.trim().toLowerCase()));
-    place(wanted);
+      && worker.component_id.toLowerCase().includes(word));
+    headings.forEach((each) => mark(each, "aria-sort", each.dataset.key === order ? "ascending" : null));
+    place(grouped(wanted, order, usage.of), filtered, workers.length);
     none.hidden = wanted.length > 0;
     say(none, workers.length === 0 ? (state.info === null ? "Loading …" : "There are no workers.") : "No worker matches.");
     showTrouble();
+    parts.figures.update(workers);
     parts.alerts.update(state.alerts);
     parts.breakers.update(state.breakers);
     parts.rollouts.update(state.rollouts);
@@ -59,16 +85,32 @@ export function fleet() {
     parts.timeline.update();
   }
 
-  function place(workers) {
-    const ids = new Set(workers.map((worker) => worker.component_id));
-    for (const [id, each] of rows) if (!ids.has(id)) (each.node.remove(), rows.delete(id));
-    workers.forEach((worker, index) => {
-      const id = worker.component_id;
-      if (!rows.has(id)) rows.set(id, row(id));
-      const each = rows.get(id);
-      if (body.children[index] !== each.node) body.insertBefore(each.node, body.children[index] ?? null);
-      each.update(worker);
+  // Rows are updated and moved, not rebuilt; those of closed groups are not there at all.
+  function place(groups, filtered, total) {
+    const wanted = [];
+    for (const group of groups) {
+      const single = group.workers.length === 1 && !heads.has(group.name);
+      const open = single || filtered || (opened.get(group.name) ?? (total <= MOST_OPEN || group.worst < CALM));
+      if (!single) {
+        if (!heads.has(group.name)) heads.set(group.name, groupRow(group.name, (now) => (opened.set(group.name, now), update())));
+        heads.get(group.name).update(group, open);
+        wanted.push(heads.get(group.name).node);
+      }
+      for (const worker of open ? group.workers : []) wanted.push(rowOf(worker));
+    }
+    const kept = new Set(wanted);
+    for (const [id, each] of rows) if (!kept.has(each.node)) (each.node.remove(), rows.delete(id));
+    for (const [name, each] of heads) if (!kept.has(each.node)) (each.node.remove(), heads.delete(name));
+    wanted.forEach((each, index) => {
+      if (body.children[index] !== each) body.insertBefore(each, body.children[index] ?? null);
     });
+  }
+
+  function rowOf(worker) {
+    const id = worker.component_id;
+    if (!rows.has(id)) rows.set(id, row(id));
+    rows.get(id).update(worker, usage.of(id));
+    return rows.get(id).node;
   }
 
   function showChips(workers) {
@@ -106,13 +148,15 @@ export function fleet() {
     parts.timeline.tick();
   }
 
-  return { node, update, tick, title: "Workers", close: () => parts.timeline.close(), focus: () => byId("content").focus() };
+  return { node, update, tick, title: "Workers", close: () => (usage.stop(), parts.timeline.close()), focus: () => byId("content").focus() };
 }
 
 function row(id) {
   const status = el("span", { class: "status" });
   const note = el("span", { class: "note" });
   const uptimeCell = el("td", { class: "number", "data-label": "Uptime" });
+  const cpu = el("td", { class: "number", "data-label": "CPU" });
+  const memory = el("td", { class: "number", "data-label": "Memory" });
   const pid = el("td", { class: "number", "data-label": "Pid" });
   const job = el("td", { "data-label": "Job", class: "job" });
   const budget = gauge();
@@ -120,13 +164,15 @@ function row(id) {
   const node = el("tr", { "data-worker": id },
     el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, el("bdi", {}, id))),
     el("td", { class: "state" }, el("i", { class: "dot", "aria-hidden": "true" }), status, note),
-    uptimeCell, pid, job,
+    uptimeCell, cpu, memory, pid, job,
     el("td", { "data-label": "Restarts" }, budget.node), orders);
   let shownOrders = "";
 
-  function update(worker) {
+  function update(worker, used) {
     const word = shown(worker);
     mark(node, "data-status", word);
+    say(cpu, typeof used?.cpu_percent === "number" ? `${number(used.cpu_percent)} %` : "–");
+    say(memory, used ? `${number(used.memory_mb)} MB` : "–");
     say(status, flagged(worker, word));
     say(pid, worker.pid === null ? "–" : String(worker.pid));
     say(job, worker.current_job === null ? "–" : String(worker.current_job));

@@ -33,6 +33,7 @@ const stream = new Stream(`${API}/events?topics=${TOPICS}`, {
   refused(status) {
     state.connection = status === 401 ? "signed-out" : "refused";
     if (status === 401) state.session = null;
+    else refreshAll();
     changed();
   },
 });
@@ -106,8 +107,7 @@ function signedIn(session) {
   state.session = session;
   state.connection = "connecting";
   route();
-  stream.start();
-  refreshAll();
+  stream.start(); // everything is requested when it is open
 }
 
 async function begin() {

@@ -9,6 +9,7 @@ import { gauge } from "./gauge.js";
 import { happened } from "./happened.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
+import { declaration } from "./declaration.js";
 import { cause, elapsed, moment, number, span } from "./words.js";
 
 const DECISIONS = { restart: "restart", restart_uncounted: "restart, not counted", mark_failed: "failed", ignore: "not restarted", notify_only: "notified only", hold: "held" };
@@ -28,13 +29,13 @@ export function worker(id) {
   let seen = "";
   let shownOrders = "";
 
-  const node = el("div", { class: "page one" },
-    el("nav", { "aria-label": "Back" }, el("a", { href: "#/", class: "back" }, "← All workers")),
-    gone,
+  const declared = declaration();
+  const cards = [
     el("section", { class: "card head", "aria-labelledby": "worker-title" },
       el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
       note, facts.node),
     el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Explanation")), why),
+    declared.node,
     el("section", { class: "card", "aria-labelledby": "life-title" },
       el("header", {}, el("h2", { id: "life-title" }, "Deaths and restarts"), strip.ranges), strip.node),
     el("section", { class: "card", "aria-labelledby": "output-title" },
@@ -45,11 +46,14 @@ export function worker(id) {
       el("div", { class: "scroll" }, el("table", { class: "plain history" },
         el("thead", {}, el("tr", {}, ...["When", "Gen", "Cause", "Lived", "Decision", "Delay", "Why"].map((text) => el("th", { scope: "col" }, text)))),
         history)), noDeaths),
-    past.node);
+    past.node];
+  const node = el("div", { class: "page one" },
+    el("nav", { "aria-label": "Back" }, el("a", { href: "#/", class: "back" }, "← All workers")), gone, ...cards);
 
   function update() {
     const found = state.workers.get(id);
     gone.hidden = found !== undefined || state.info === null;
+    cards.forEach((card) => (card.hidden = !gone.hidden)); // an unknown worker is one sentence
     if (found === undefined) return;
     mark(node, "data-status", shown(found));
     say(status, flagged(found));
@@ -87,9 +91,10 @@ export function worker(id) {
       show(getIfServed(`${API}/resources`), (answer) => facts.use(answer?.workers.find((each) => each.id === id))),
       show(Promise.all([
         get(`${workerPath(id, "history")}?limit=100`),
-        getIfServed(workerPath(id, "bundles"), "?limit=100", `${API}/workers/{id}/bundles`),
+        getIfServed(workerPath(id, "bundles"), "?limit=100"),
       ]), showHistory),
       show(get(`${workerPath(id, "timeline")}?limit=100`), past.update),
+      show(getIfServed(workerPath(id, "declaration")), declared.update),
     ]);
   }
 

@@ -1,0 +1,79 @@
+// The workers of one table of the file together: `api 58/60`, trouble first.
+
+import { el, mark, say } from "./dom.js";
+import { nextAttempt, shown, uptime } from "./store.js";
+
+export const MOST_OPEN = 30; // with more workers, groups without trouble are closed at first
+export const CALM = 4; // the rank of a status that needs no attention
+
+const RANKS = { failed: 0, crashed: 1, stopping: 2, starting: 3 };
+const UP = new Set(["healthy", "done", "scheduled"]);
+
+export function rank(worker) {
+  return RANKS[shown(worker)] ?? CALM;
+}
+
+// `worker:api:3` belongs to `api`; any other name stands for itself.
+export function groupOf(id) {
+  const parts = id.split(":");
+  return parts.length > 2 && parts[0] === "worker" && /^\d+$/.test(parts.at(-1)) ? parts.slice(1, -1).join(":") : id;
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+const KEYS = {
+  name: () => 0,
+  trouble: (worker) => rank(worker),
+  uptime: (worker) => uptime(worker) ?? Infinity,
+  restarts: (worker) => -worker.restart_count,
+  cpu: (worker, used) => -(used?.cpu_percent ?? -1),
+  memory: (worker, used) => -(used?.memory_mb ?? -1),
+};
+
+// The groups and their workers in the order of this column; equal ones by name.
+export function grouped(workers, order, usageOf) {
+  const groups = new Map();
+  for (const worker of workers) {
+    const name = groupOf(worker.component_id);
+    if (!groups.has(name)) groups.set(name, { name, workers: [], worst: CALM, key: Infinity });
+    const group = groups.get(name);
+    const key = KEYS[order](worker, usageOf(worker.component_id));
+    group.workers.push({ worker, key });
+    group.worst = Math.min(group.worst, rank(worker));
+    group.key = Math.min(group.key, key);
+  }
+  const found = [...groups.values()].sort((a, b) => a.key - b.key || collator.compare(a.name, b.name));
+  for (const group of found) {
+    group.workers.sort((a, b) => a.key - b.key || collator.compare(a.worker.component_id, b.worker.component_id));
+    group.workers = group.workers.map((each) => each.worker);
+  }
+  return found;
+}
+
+export function groupRow(name, choose) {
+  const arrow = el("span", { class: "arrow", "aria-hidden": "true" });
+  const toggle = el("button", { type: "button", class: "group-name", onclick: () => choose(toggle.getAttribute("aria-expanded") !== "true") },
+    arrow, el("bdi", {}, name));
+  const counted = el("span", { class: "group-count" });
+  const note = el("span", { class: "note" });
+  const node = el("tr", { class: "group", "data-group": name },
+    el("th", { scope: "rowgroup", colspan: 9 }, toggle, el("i", { class: "dot", "aria-hidden": "true" }), counted, note));
+
+  function update({ workers, worst }, open) {
+    mark(toggle, "aria-expanded", String(open));
+    mark(node, "data-status", Object.keys(RANKS).find((word) => RANKS[word] === worst) ?? "healthy");
+    const up = workers.filter((worker) => UP.has(shown(worker))).length;
+    say(counted, `${up}/${workers.length} up`);
+    say(note, troubles(workers));
+  }
+
+  return { node, update };
+}
+
+function troubles(workers) {
+  const counts = new Map();
+  for (const worker of workers) if (rank(worker) < CALM) counts.set(shown(worker), (counts.get(shown(worker)) ?? 0) + 1);
+  const soon = workers.map(nextAttempt).filter((left) => left !== null).length;
+  const words = Object.keys(RANKS).filter((word) => counts.has(word)).map((word) => `${counts.get(word)} ${word}`);
+  return words.join(", ") + (soon ? ` · ${soon} to be restarted` : "");
+}

@@ -1,0 +1,178 @@
+"""The page of all workers with many of them, in a real browser: groups, trouble first, figures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+
+import rekindle.actors.gateways.http
+
+MANY = """
+[http]
+listen = "127.0.0.1:{port}"
+
+[worker.api]
+command = ["sleep", "1000"]
+count = 40
+
+[worker.steady]
+command = ["sleep", "1000"]
+env = {{ API_TOKEN = "hunter2" }}
+
+[worker.lost]
+command = ["sh", "-c", "exit 3"]
+count = 2
+restart = {{ max_in_window = 1, initial_delay_s = 0, min_delay_s = 0 }}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    with dashboard_in(tmp_path_factory.mktemp("many"), MANY) as dashboard:
+        dashboard.running.wait_for("worker:lost:1", shown="failed")
+        dashboard.running.wait_for("worker:api:39", shown="healthy")
+        yield dashboard
+
+
+@pytest.fixture
+def requests() -> list[str]:
+    """The routes that the page requested."""
+    return []
+
+
+@pytest.fixture
+def window(browser: Browser, dashboard: Dashboard, requests: list[str]) -> Iterator[Window]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    window = watched(context)
+    window.page.on("request", lambda request: requests.append(request.url.partition("/api/v1")[2]))
+    window.page.goto(dashboard.link())
+    window.wait_for_row("worker:lost:0", "failed")
+    yield window
+    context.close()
+    assert window.errors == []
+
+
+def first_cells(page: Page) -> list[str]:
+    """The group or worker of each row, from the top."""
+    rows = page.locator("table.workers tbody tr").all()
+    return [row.get_attribute("data-group") or row.get_attribute("data-worker") or "" for row in rows]
+
+
+def test_trouble_is_on_top_and_a_group_without_any_is_one_row(window: Window) -> None:
+    window.wait_until(
+        "document.querySelector('[data-group=\"api\"] .group-count').textContent === '40/40 up'"
+    )
+    assert first_cells(window.page) == ["lost", "worker:lost:0", "worker:lost:1", "api", "worker:steady:0"]
+    assert window.page.locator('[data-group="lost"]').inner_text().split("\n")[-1].endswith("2 failed")
+
+
+def test_a_group_opens_and_closes_with_the_keyboard(window: Window) -> None:
+    toggle = window.page.locator('[data-group="api"] button')
+    toggle.focus()
+    window.page.keyboard.press("Enter")
+    window.wait_for_row("worker:api:39", "healthy")
+    assert toggle.get_attribute("aria-expanded") == "true"
+    assert first_cells(window.page)[4:7] == ["worker:api:0", "worker:api:1", "worker:api:2"]
+    window.page.keyboard.press("Enter")
+    window.wait_until("document.querySelector('[data-worker=\"worker:api:39\"]') === null")
+
+
+def test_a_search_shows_workers_of_closed_groups(window: Window) -> None:
+    window.page.get_by_label("Find a worker").fill("api:17")
+    window.wait_for_row("worker:api:17", "healthy")
+    assert first_cells(window.page) == ["api", "worker:api:17"]
+
+
+def test_a_column_sorts_the_workers(window: Window) -> None:
+    window.page.get_by_role("button", name="Worker", exact=True).click()
+    window.wait_until("document.querySelector('tbody tr').dataset.group === 'api'")
+    assert window.page.locator("th[aria-sort]").inner_text().startswith("Worker")
+
+
+def test_the_figures_count_what_is_up_and_failed(window: Window) -> None:
+    figures = window.page.locator(".figures")
+    window.wait_until("document.querySelector('.figures').textContent.includes('41/43')")
+    assert "Failed\n2" in figures.inner_text()
+
+
+def test_cpu_and_memory_are_in_the_table(window: Window) -> None:
+    window.wait_until(
+        'document.querySelector(\'[data-worker="worker:steady:0"] [data-label="Memory"]\')'
+        ".textContent.endsWith(' MB')"
+    )
+
+
+def test_nothing_is_requested_twice_at_load_and_the_openapi_document_not_at_all(
+    window: Window, requests: list[str]
+) -> None:
+    window.wait_until("document.querySelector('.figures').textContent.includes('41/43')")
+    at_load = Counter(path.partition("?")[0] for path in requests if path)
+    assert at_load["/info"] == at_load["/deaths"] == at_load["/events/log"] == 1
+    assert "/openapi.json" not in at_load
+
+
+def test_a_worker_page_says_what_it_runs_and_shows_no_secret(window: Window) -> None:
+    window.page.evaluate("location.hash = '#/worker/worker%3Asteady%3A0'")
+    window.wait_until("document.querySelector('.runs').textContent.includes('sleep 1000')")
+    shown = window.page.locator(".runs").inner_text()
+    assert "API_TOKEN" in shown
+    assert "hunter2" not in window.page.locator("body").inner_text()
+
+
+def test_an_unknown_worker_is_one_sentence(window: Window) -> None:
+    window.page.evaluate("location.hash = '#/worker/worker%3Anix%3A0'")
+    window.page.get_by_text("There is no worker with this name").wait_for(timeout=PATIENCE_MS)
+    assert window.page.locator(".card:visible").count() == 0
+
+
+# ── colours ──────────────────────────────────────────────────────────────────────────────
+
+CSS = Path(rekindle.actors.gateways.http.__file__).with_name("static") / "app.css"
+WORDS = ("ink", "muted", "healthy", "starting", "stopping", "paused", "stopped", "crashed", "failed")
+GROUNDS = ("surface", "ground", "raised", "warn-ground", "bad-ground")
+
+
+def colours(theme: str) -> dict[str, str]:
+    """The colours of a theme, by name."""
+    text = CSS.read_text()
+    block = text[text.index(":root {") if theme == "light" else text.index(':root[data-theme="dark"]') :]
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block[: block.index("}")]))
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_word_has_a_contrast_of_at_least_4_5(theme: str) -> None:
+    known = colours(theme)
+    poor = {
+        f"{word} on {ground}": round(ratio, 2)
+        for word, ground in product(WORDS, GROUNDS)
+        if (ratio := contrast(known[word], known[ground])) < 4.5
+    }
+    assert poor == {}
+    assert contrast(known["accent"], known["accent-ink"]) >= 4.5
