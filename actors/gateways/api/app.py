@@ -144,9 +144,16 @@ async def _no_such_route(http: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         message = f"{http.method} is not supported for this path"
-        return _json(405, encode(Problem("method_not_allowed", message)), dict(error.headers or {}))
+        headers = {"allow": ", ".join(_methods(http))}
+        return _json(405, encode(Problem("method_not_allowed", message)), headers)
     message = "no such path; GET /api/v1/openapi.json lists the routes"
     return _json(error.status_code, encode(Problem("no_such_path", message)))
+
+
+def _methods(http: HttpRequest) -> list[str]:
+    """The methods of all routes with the path of a request."""
+    routes = [each for each in http.app.routes if each.path_regex.match(http.url.path)]
+    return sorted({method for each in routes for method in each.methods})
 
 
 def _refused(found: Refusal) -> Response:
