@@ -21,6 +21,7 @@ from .facts.frames import Frame
 from .facts.generations import GenerationStarted
 from .facts.health_status import Status
 from .facts.notices import Notice
+from .health_mirror import HealthMirror
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal.hand_over import ReportMemory
 from .messages.internal.to_monitor import (
@@ -61,7 +62,7 @@ from .rules.worker_health.health_states import (
     Trigger,
 )
 from .rules.worker_health.known_health import KnownHealth, known_health, restore
-from .rules.worker_health.observed_worker import ObservedWorker, observed, to_mirror, with_heartbeats
+from .rules.worker_health.observed_worker import ObservedWorker, observed, with_heartbeats
 from .runtime.deadline_queue import Deadline, DeadlineQueue
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.health_policy import HealthPolicy
@@ -71,9 +72,6 @@ ABSENCE_S = 1.0
 
 MOST_EXTENSIONS = 3
 """How many suspends in a row extend a silent worker's deadline; without a limit a hang would stay hidden."""
-
-MIRROR_DELAY_S = 0.5
-"""How long a change of health may wait before it is persisted for people to read."""
 
 _ELAPSED = Elapsed()
 
@@ -99,22 +97,20 @@ class HealthMonitor(ResilientActor):
         self._supervisor: Receiver | None = None
         self._workers: dict[str, ObservedWorker] = {}
         self._deadlines = DeadlineQueue(runtime, self.actor_ref, DeadlineReached, self._is_wanted)
-        self._unmirrored: set[str] = set()
-        self._heard: set[str] = set()
-        """The workers that sent a frame after they were mirrored."""
+        self._mirror = HealthMirror(runtime, self.actor_ref, persistence)
         self._open_breakers: set[str] = set()
 
     def recover(self) -> None:
         """Keep the states, which a handler replaces as a whole; ask for what was missed."""
         self._deadlines.clear()
-        self._unmirrored.clear()
+        self._mirror.reset()
         # A check that raised may raise again: not at once, or the monitor would do nothing else.
         soon = self._runtime.clock.monotonic() + ABSENCE_S
         for worker in self._workers.values():
             worker.checked_at = None
             self._extend(worker)
             self._watch(worker, soon)
-            self._mirror(worker)
+            self._mirror.mark(worker)
         tell(self._supervisor, MonitorReplaced())
 
     def handle(self, message: MonitorMessage) -> None:
@@ -154,13 +150,13 @@ class HealthMonitor(ResilientActor):
                 self._register(message)
             case Unregister(component_id=id_):
                 self._workers.pop(id_, None)
-                self._heard.discard(id_)
+                self._mirror.forget(id_)
             case MarkFailed(component_id=id_):
                 self._mark_failed(id_)
             case SetPaused(component_id=id_, paused=paused):
                 self._set_paused(id_, paused)
             case MirrorDue():
-                self._write_mirror()
+                self._mirror.write(self._workers)
             case CompleteReport(report=report, reply_to=reply_to):
                 tell(reply_to, with_heartbeats(report, self._workers, self._runtime.clock.monotonic()))
             case Attend(supervisor=supervisor):
@@ -181,7 +177,7 @@ class HealthMonitor(ResilientActor):
             return
         now = self._runtime.clock.monotonic()
         worker = self._workers[request.component_id] = observed(request, now)
-        self._mirror(worker)
+        self._mirror.mark(worker)
         taken = self._known.pop(request.component_id, None)
         if taken is None or taken.generation != request.generation:
             self._watch(worker)
@@ -198,7 +194,7 @@ class HealthMonitor(ResilientActor):
             self._workers[component_id] = ObservedWorker(
                 component_id, 0, HealthPolicy(), False, Failed(), now
             )
-            self._mirror(self._workers[component_id])
+            self._mirror.mark(self._workers[component_id])
         else:
             self._advance(worker, GivenUp())
 
@@ -221,7 +217,7 @@ class HealthMonitor(ResilientActor):
             logger.warning("health: {} sent a frame with the id of {!r}", component_id, frame.component_id)
         worker.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = worker.heard_at = self._runtime.clock.monotonic()
-        self._heard.add(component_id)
+        self._mirror.heard(component_id)
         worker.progress = progress.after_frame(worker.progress, frame, now)
         worker.extensions = 0
         job = frame.job
@@ -230,9 +226,9 @@ class HealthMonitor(ResilientActor):
             taken = JobChanged(component_id, generation, job)
             tell(self._supervisor, taken)
             tell(self.persistence, taken)
-            self._mirror(worker)
+            self._mirror.mark(worker)
         if worker.is_mirror_old(now):
-            self._mirror(worker)
+            self._mirror.mark(worker)
         self._advance(worker, Reported(frame))
 
     def _noticed(self, component_id: str, generation: int, notice: Notice) -> None:
@@ -393,7 +389,7 @@ class HealthMonitor(ResilientActor):
             # The Supervisor publishes a death together with its decision.
             tell(self.persistence, changed)
         self._watch(worker)
-        self._mirror(worker)
+        self._mirror.mark(worker)
 
     def _death(self, worker: ObservedWorker, change: Change, now: float, remains: Remains | None) -> Death:
         if change.cause in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
@@ -401,16 +397,3 @@ class HealthMonitor(ResilientActor):
             condition = self._processes.condition(worker.component_id)
             change = replace(change, detail=f"process {condition}, {change.detail}")
         return worker.death(change, now, remains)
-
-    def _mirror(self, worker: ObservedWorker) -> None:
-        """Mark the worker's mirror as stale; all stale ones are written together a little later."""
-        if not self._unmirrored:
-            self._runtime.timers.after(MIRROR_DELAY_S, self.actor_ref, MirrorDue())
-        self._unmirrored.add(worker.component_id)
-
-    def _write_mirror(self) -> None:
-        now = self._runtime.clock.monotonic()
-        records = to_mirror(self._workers, self._unmirrored, self._heard, now)
-        self._unmirrored.clear()
-        self._heard.difference_update(record.component_id for record in records)
-        tell(self.persistence, Persist(records))
