@@ -10,6 +10,7 @@ from ..facts.runs import Run
 from ..messages import (
     AlertChanged,
     Event,
+    JobCancelled,
     JobConvicted,
     JobRequeued,
     RolloutAdvanced,
@@ -52,7 +53,7 @@ def announced(at: float, event: object) -> Announced:
     if isinstance(event, RolloutStarted):
         return Announced(at, name, None, 0, old=",".join(event.workers), about=",".join(event.spares))
     about = getattr(event, "breaker", None)
-    if isinstance(event, JobRequeued | JobConvicted):
+    if isinstance(event, JobRequeued | JobConvicted | JobCancelled):
         about = str(event.job_id)
     return Announced(at, name, worker, getattr(event, "generation", 0), about=about)
 

@@ -56,7 +56,7 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
         at = round(chance.uniform(each.from_s, until), 3)
         worker = chance.choice(workers)
         word = chance.choice(each.words)
-        if word in ("enqueue", "pause_queue", "resume_queue"):
+        if word in ("enqueue", "cancel_job", "pause_queue", "resume_queue"):
             yield Planned(_of_queue(word, scenario.queues or ("jobs",), chance), at)
         else:
             yield from _moves(word, worker, at, chance)
@@ -90,6 +90,8 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
 
 def _of_queue(word: str, queues: tuple[str, ...], chance: random.Random) -> Move:
     match word:
+        case "cancel_job":
+            return moves.CancelJob(chance.choice(queues), chance.randrange(10))
         case "pause_queue":
             return moves.PauseQueue(
                 chance.choice(queues), chance.choice((None, round(chance.uniform(1, 30), 3)))

@@ -47,7 +47,7 @@ class VirtualMoves:
             case moves.UpgradeSupervisor(times=times):
                 for _ in range(times):
                     self._life.upgrade()
-            case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
+            case moves.Enqueue() | moves.CancelJob() | moves.PauseQueue() | moves.ResumeQueue():
                 if self._run.queues is not None:
                     self._run.queues.perform(move)
             case moves.LateFrame(worker=worker, generations=generations):

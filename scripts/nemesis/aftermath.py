@@ -13,6 +13,7 @@ from rekindle.cli.client import ControlError, path_of
 
 from .databases import Database
 from .evidence import (
+    Cancelled,
     CrashRow,
     DeathRow,
     Enqueued,
@@ -80,6 +81,7 @@ def collected(folder: Path, journal: Journal, database: Database, unreached: tup
         signals=tuple(_signal(note) for note in journal.notes("signal")),
         supervisors=tuple(_fields(SupervisorRun, note) for note in journal.notes("supervisor")),
         enqueued=tuple(_fields(Enqueued, note) for note in journal.notes("enqueued")),
+        cancelled=tuple(_fields(Cancelled, note) for note in journal.notes("cancelled")),
         outages=tuple(_fields(Outage, note) for note in journal.notes("outage")),
         stalls=tuple(_fields(Outage, note) for note in journal.notes("stall")),
         orphans=(

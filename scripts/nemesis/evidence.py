@@ -100,6 +100,15 @@ class Enqueued:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cancelled:
+    """A job that the attacker cancelled, as the answer confirmed; `state` is the job's from then on."""
+
+    id: int
+    state: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outage:
     """A time in which the database, or the supervisor, could do nothing."""
 
@@ -182,6 +191,7 @@ class Evidence:
     signals: tuple[Signal, ...] = ()
     supervisors: tuple[SupervisorRun, ...] = ()
     enqueued: tuple[Enqueued, ...] = ()
+    cancelled: tuple[Cancelled, ...] = ()
     outages: tuple[Outage, ...] = ()
     stalls: tuple[Outage, ...] = ()
     """Times in which the supervisor was frozen."""

@@ -14,6 +14,8 @@ from .fleet.workers_file import QUEUE
 from .journal import Journal
 
 EVERY_S = 0.3
+CANCELLED = 0.1
+"""How often a job is cancelled."""
 
 
 class Enqueuer:
@@ -43,11 +45,23 @@ class Enqueuer:
             key, do = payload["key"], payload["do"]
             try:
                 queue = queue or open_queue(self._url)
-                self._journal.note("enqueued", key=key, do=do, id=queue.enqueue(QUEUE, payload))
+                added = queue.enqueue(QUEUE, payload)
+                self._journal.note("enqueued", key=key, do=do, id=added)
+                if self._chance.random() < CANCELLED:
+                    self._cancel(queue, added)
             except (RekindleError, OSError) as error:
                 self._journal.note("enqueued", key=key, do=do, id=None, error=str(error))
         if queue is not None:
             queue.close()
+
+    def _cancel(self, queue: Any, job: int) -> None:
+        """Cancel the new job, which mostly has not begun, or an older one."""
+        job -= self._chance.choice((0, 1, 3))
+        try:
+            (state,) = queue.cancel([job])
+        except RekindleError:
+            return  # it has ended, or the database is away: whether it is cancelled is not known
+        self._journal.note("cancelled", id=job, state=str(state))
 
     def _payload(self, number: int) -> dict[str, Any]:
         (do,) = self._chance.choices(("work", "raise", "die"), weights=(90, 7, 3))

@@ -15,6 +15,7 @@ import pytest
 from scripts.nemesis.aftermath import tracebacks
 from scripts.nemesis.checks import CHECKS, name_of, violations
 from scripts.nemesis.evidence import (
+    Cancelled,
     CrashRow,
     DeathRow,
     Enqueued,
@@ -128,6 +129,9 @@ DAMAGE: dict[str, Callable[[], Evidence]] = {
     "every job ends": lambda: replace(SOUND, jobs=(replace(SOUND.jobs[0], state="running"),)),
     "executions follow each other": lambda: replace(
         SOUND, executions=(replace(SOUND.executions[0], done=5.6), SOUND.executions[1])
+    ),
+    "cancelled jobs end as cancelled": lambda: replace(
+        SOUND, cancelled=(Cancelled(id=1, state="running", at=5.5),)
     ),
     "executions continue from the last checkpoint": lambda: replace(
         SOUND, executions=(SOUND.executions[0], replace(SOUND.executions[1], resumed=None))

@@ -18,6 +18,7 @@ from ..scenarios.job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
+    JobCancelAsked,
     JobClaimed,
     JobKept,
     JobReleased,
@@ -30,6 +31,8 @@ from .promise import SETTLED_S, Deadlines, Promise
 
 KEPT = Retention()
 """What is kept of the past where nothing else is said."""
+RELEASES = {"pending": "job_requeued", "toxic": "job_convicted", "cancelled": "job_cancelled"}
+"""The event of a release, by the state of the job after it."""
 Incarnation = tuple[str, int]
 """A worker and a generation."""
 
@@ -54,6 +57,8 @@ class _Job:
     has_ended: bool = True
     """The last execution is over: it answered, or its process ended."""
     is_alone: bool = False
+    is_cancelled: bool = False
+    """An operator cancelled it while it was executed: it ends as cancelled, whatever its execution does."""
     checkpoint: str | None = None
     """The last that was accepted, until the job is done."""
     blamed_for: set[Incarnation] = field(default_factory=set)
@@ -62,6 +67,11 @@ class _Job:
     def rank(self) -> tuple[int, int, int]:
         """Its place in the queue."""
         return self.priority, self.due_ms, self.number
+
+
+def _days_kept(state: str) -> float | None:
+    ended = ("done", "error", "cancelled")
+    return KEPT.job_days if state in ended else KEPT.history_days if state == "toxic" else None
 
 
 class Jobs(Promise):
@@ -94,6 +104,7 @@ class Jobs(Promise):
             JobClaimed: self._claimed,
             JobBegun: self._begun,
             JobSaved: self._saved,
+            JobCancelAsked: self._cancel_asked,
             QueuePaused: self._paused,
             QueueResumed: self._resumed,
             JobAnswered: self._answered,
@@ -165,10 +176,19 @@ class Jobs(Promise):
         until_ms = self._pauses.get(queue, 0)
         return until_ms is None or wall_ms < until_ms
 
+    def _cancel_asked(self, entry: JobCancelAsked) -> Iterator[str]:
+        job = self._jobs[entry.job]
+        job.is_cancelled = job.state == "running"
+        if job.state == "pending":
+            job.state = "cancelled"
+        if entry.state != job.state:
+            yield f"job {job.number} is {entry.state} after it was cancelled, not {job.state}"
+
     def _saved(self, entry: JobSaved) -> Iterator[str]:
         job, whose = self._jobs[entry.job], (entry.worker, entry.generation)
         name = f"the checkpoint of {entry.worker} #{entry.generation} for job {job.number}"
-        is_in_force = job.state == "running" and (job.holder, job.attempts) == (whose, entry.attempt)
+        is_last = (job.holder, job.attempts) == (whose, entry.attempt)
+        is_in_force = job.state == "running" and is_last and not job.is_cancelled
         if entry.accepted != is_in_force:
             word, force = ("accepted", "not in force") if entry.accepted else ("refused", "in force")
             yield f"{name} is {word} although its claim is {force}"
@@ -185,11 +205,14 @@ class Jobs(Promise):
         )
         if is_last:
             job.has_ended = True
-        if entry.accepted and not is_in_force:
-            yield f"{name} is accepted although its claim is not in force"
-        if not entry.accepted and is_in_force:
+        may_end = is_in_force and job.is_cancelled == (entry.state == "cancelled")
+        if entry.accepted and not may_end:
+            yield f"{name} is accepted although its claim is not in force, or was cancelled"
+        if not entry.accepted and may_end:
             yield f"{name} is refused although its claim is in force"
-        if not entry.accepted:
+        if is_in_force and job.is_cancelled:
+            job.state = "cancelled"
+        if not entry.accepted or job.is_cancelled:
             return
         if entry.state == "done":
             job.crashes, job.checkpoint = 0, None
@@ -248,11 +271,16 @@ class Jobs(Promise):
             yield f"{name} is released, but that process does not hold it"
         if not job.has_ended:
             yield f"{name} is released before the end of the process"
-        yield from self._blame(job, entry, whose, name)
+        yield from (self._pardon if job.is_cancelled else self._blame)(job, entry, whose, name)
         job.state, job.crashes = entry.state, entry.crash_count
-        word = "job_convicted" if entry.state == "toxic" else "job_requeued"
+        word = RELEASES[entry.state]
         key = (word, str(job.number), entry.generation)
         self.by(key, entry.at, lambda: f"{word} of {name} is not announced")
+
+    def _pardon(self, job: _Job, entry: JobReleased, _: Incarnation, name: str) -> Iterator[str]:
+        """A cancelled job is cancelled, and the end of its process counts against no job."""
+        if (entry.state, entry.crash_count, entry.counted) != ("cancelled", job.crashes, False):
+            yield f"{name} was cancelled, and is {entry.state} with {entry.crash_count} crashes"
 
     def _blame(self, job: _Job, entry: JobReleased, whose: Incarnation, name: str) -> Iterator[str]:
         died = whose in self._recorded and not self._is_blameless.get(whose)
@@ -273,7 +301,7 @@ class Jobs(Promise):
             job.blamed_for.add(whose)
 
     def _announced(self, entry: Announced) -> None:
-        if entry.event in ("job_requeued", "job_convicted"):
+        if entry.event in RELEASES.values():
             self.done((entry.event, entry.about, entry.generation))
 
     # ── the store ────────────────────────────────────────────────────────────────────────
@@ -290,7 +318,7 @@ class Jobs(Promise):
     def _may_be_old(self, job: _Job) -> bool:
         """Whether the clock was set so far that the job may be one of long ago, which is deleted."""
         back, forward = self.facts.clock_range
-        days = {"done": KEPT.job_days, "error": KEPT.job_days, "toxic": KEPT.history_days}.get(job.state)
+        days = _days_kept(job.state)
         return days is not None and forward - back >= days * 86_400
 
     def _concluded(self, entry: Concluded) -> Iterator[str]:

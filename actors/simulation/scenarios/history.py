@@ -18,6 +18,7 @@ from .job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
+    JobCancelAsked,
     JobClaimed,
     JobKept,
     JobReleased,
@@ -320,6 +321,7 @@ AnyEntry = (
     | JobReleased
     | JobKept
     | JobSaved
+    | JobCancelAsked
     | QueuePaused
     | QueueResumed
     | RunRecorded

@@ -40,6 +40,7 @@ from .job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
+    JobCancelAsked,
     JobClaimed,
     JobKept,
     JobReleased,
@@ -102,6 +103,8 @@ def _what(entry: AnyEntry) -> str:
             return f"the database is {state}"
         case Concluded(left=left):
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
+        case JobCancelAsked(job=job, state=state):
+            return f"job {job} is cancelled: it is {state}"
         case QueuePaused(queue=queue):
             return f"the queue {queue} is paused"
         case QueueResumed(queue=queue):

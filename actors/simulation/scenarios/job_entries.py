@@ -80,6 +80,13 @@ class JobKept(HistoryEntry, frozen=True, gc=False):
     checkpoint: str | None = None
 
 
+class JobCancelAsked(HistoryEntry, frozen=True, gc=False):
+    """An operator cancelled a job; the store answered with its state from now on."""
+
+    job: int
+    state: str
+
+
 class QueuePaused(HistoryEntry, frozen=True, gc=False):
     """A queue was paused, without end or until that time of the wall clock."""
 

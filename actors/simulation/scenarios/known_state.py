@@ -38,6 +38,7 @@ from .worker_facts import (
     follow_store,
     is_uncounted,
     let_end,
+    recycled,
     remembered,
     reset,
 )
@@ -339,7 +340,7 @@ class Facts:
         elif entry.event == "worker_recycled" or (
             entry.event == "worker_stopping" and worker.spec.membership
         ):
-            worker.recycled_at = entry.at
+            recycled(worker, entry.at)
             worker.left |= worker.spec.temporary and entry.new == "group_restart"
             let_end(worker)
 

@@ -293,6 +293,15 @@ class ResumeQueue:
     queue: str
 
 
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """Cancel a job of a queue that has not ended; only in virtual time."""
+
+    queue: str
+    which: int = 0
+    """Counted from the oldest, and again from the beginning after the newest."""
+
+
 Move = (
     Kill
     | Freeze
@@ -317,6 +326,7 @@ Move = (
     | KillSupervisor
     | UpgradeSupervisor
     | Enqueue
+    | CancelJob
     | PauseQueue
     | ResumeQueue
 )
@@ -348,6 +358,7 @@ MOVES: dict[str, type[Move]] = {
     "kill_supervisor": KillSupervisor,
     "upgrade_supervisor": UpgradeSupervisor,
     "enqueue": Enqueue,
+    "cancel_job": CancelJob,
     "pause_queue": PauseQueue,
     "resume_queue": ResumeQueue,
 }

@@ -33,8 +33,8 @@ from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
-_NAMED = ("enqueue", "pause_queue", "probe_fails", "resume_queue", "hasten", "upgrade_supervisor")
-NAMED_WORDS = ("roll_out", *_NAMED)
+_OF_QUEUES = ("cancel_job", "enqueue", "pause_queue", "resume_queue")
+NAMED_WORDS = (*_OF_QUEUES, "probe_fails", "hasten", "upgrade_supervisor", "roll_out")
 """Words that a seed chooses only if the scenario names them; `hasten` is a stop that becomes firmer."""
 RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", *NAMED_WORDS))
 """The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""

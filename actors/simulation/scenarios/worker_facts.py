@@ -192,6 +192,18 @@ def remembered(
     )
 
 
+def recycled(worker: WorkerFacts, at: float) -> None:
+    """It gets a new process.
+
+    If no policy wants that, its job did not end when it was asked to; a worker without other jobs is then
+    ended without being asked.
+    """
+    worker.recycled_at = at
+    jobs = worker.spec.jobs
+    if worker.spec.recycle is None and jobs is not None and jobs.queues and jobs.concurrency == 1:
+        worker.urgency = max(worker.urgency, 1)
+
+
 def let_end(worker: WorkerFacts) -> None:
     """From now on its end is not a death, nor is an end that is not decided on yet."""
     worker.is_ending = True

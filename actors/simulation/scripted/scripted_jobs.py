@@ -11,25 +11,26 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from rekindle.worker.jobs.claims import Claim, Claimant, Claims, Ending, failed, finished
+from rekindle.worker.jobs.claims import Claim, Claimant, Claims, Ending, cancelled, failed, finished
 from rekindle.worker.jobs.held_jobs import HeldJobs
 from rekindle.worker.jobs.job_settings import Settings, retry_delay
 
 from ...deaths.death import Exit
-from ...facts.jobs import JobView, NewJob
+from ...facts.jobs import JobState, JobView, NewJob
 from ...facts.queues import QueuePause
 from ..scenarios.history import AnyEntry
 from ..scenarios.job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
+    JobCancelAsked,
     JobClaimed,
     JobKept,
     JobSaved,
     QueuePaused,
     QueueResumed,
 )
-from ..scenarios.moves import Enqueue, JobFate, PauseQueue, ResumeQueue
+from ..scenarios.moves import CancelJob, Enqueue, JobFate, PauseQueue, ResumeQueue
 from ..simulation_runtime import VirtualClock
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ BEGIN_S = 0.05
 LATE_S = 3.0
 """How long after the end of its process a late result arrives."""
 IDLE_S = 5.0
+OPEN = (JobState.PENDING, JobState.RUNNING)
 RECONNECT_S = 1.0
 
 
@@ -53,6 +55,7 @@ class QueuesInReach(Protocol):
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]: ...
     def claims(self, claimant: Claimant) -> Claims: ...
     def find(self, *, limit: int) -> tuple[JobView, ...]: ...
+    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]: ...
     def pause(self, queue: str, *, for_s: float | None = None) -> QueuePause: ...
     def resume(self, queue: str) -> bool: ...
 
@@ -81,11 +84,13 @@ class ScriptedQueues:
         """The faults have ended: every execution that begins now finishes."""
         self._idle: dict[JobServer, None] = {}
 
-    def perform(self, move: Enqueue | PauseQueue | ResumeQueue) -> None:
+    def perform(self, move: Enqueue | CancelJob | PauseQueue | ResumeQueue) -> None:
         """Make a move on a queue."""
         match move:
             case Enqueue():
                 self.enqueue(move)
+            case CancelJob(queue=queue, which=which):
+                self.cancel(queue, which)
             case PauseQueue(queue=queue, for_s=for_s):
                 self.pause(queue, for_s)
             case ResumeQueue(queue=queue):
@@ -99,6 +104,15 @@ class ScriptedQueues:
         for job in self.jobs.add(move.queue, [new] * move.jobs):
             self.note(JobAdded(self.clock.now, job, move.queue, move.priority, due))
         self.wake()
+
+    def cancel(self, queue: str, which: int) -> None:
+        """Cancel a job that has not ended, if there is one and the database answers."""
+        found = self.jobs.find(limit=1_000_000)
+        jobs = sorted(job.id for job in found if job.queue == queue and job.state in OPEN)
+        if jobs and not self.is_away:
+            job = jobs[which % len(jobs)]
+            (state,) = self.jobs.cancel([job])
+            self.note(JobCancelAsked(self.clock.now, job, state.value))
 
     def pause(self, queue: str, for_s: float | None) -> None:
         """Have no job of the queue started, for a time."""
@@ -143,6 +157,8 @@ class JobServer:
         self.process = process
         self.begun: dict[int, int] = {}
         """The attempt of each job whose execution began and has not ended."""
+        self._obedient: dict[int, Claim] = {}
+        """The claims of executions that end when they are asked to."""
         self._queues = queues
         request = process.request
         jobs = request.spec.jobs
@@ -225,8 +241,25 @@ class JobServer:
         now, who = self._queues.clock.now, self._claimant
         self._queues.note(JobBegun(now, who.worker, who.generation, *claim.execution))
         self.begun[claim.id] = claim.attempt
-        self.process.later(takes_s / 2, lambda: self._save(claim, "half"))
+        if does is JobFate.FINISHES:
+            self._obedient[claim.id] = claim
+        self.process.later(takes_s / 2, lambda: self._save_half(claim))
         self.process.later(takes_s, lambda: self._conclude(claim, does))
+
+    def cancel(self, job: int, attempt: int) -> None:
+        """The supervisor asks the execution to end; one that does something bad does not obey."""
+        claim = self._obedient.get(job)
+        if claim is not None and claim.attempt == attempt and not self.process.hung:
+            del self._obedient[job]
+            self._exchange(cancelled(claim))
+
+    def _is_over(self, claim: Claim) -> bool:
+        """Whether the execution has ended before its time."""
+        return self.begun.get(claim.id) != claim.attempt
+
+    def _save_half(self, claim: Claim) -> None:
+        if not self._is_over(claim):
+            self._save(claim, "half")
 
     def _save(self, claim: Claim, word: str) -> None:
         """Store how far the execution came; a database that is away is not waited for."""
@@ -239,7 +272,7 @@ class JobServer:
         queues.note(JobSaved(*whose, *claim.execution, text, accepted))
 
     def _conclude(self, claim: Claim, does: JobFate) -> None:
-        if self.process.hung:
+        if self.process.hung or (does is JobFate.FINISHES and self._obedient.pop(claim.id, None) is None):
             return
         match does:
             case JobFate.FINISHES:

@@ -195,7 +195,7 @@ class ScriptedProcesses:
         return 0.0
 
     def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
-        """Ask the worker to stop, to idle or to continue, or to end a job, which its script ignores."""
+        """Ask the worker to stop, to idle or to continue, or to end a job."""
         self._once_started(component_id, lambda: self._send(component_id, generation, control))
 
     def _send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
@@ -211,6 +211,8 @@ class ScriptedProcesses:
         elif isinstance(control, Control):
             process.heartbeats.idle = control is Control.PAUSE
             self.history.add(Idled(self._now(), component_id, generation, process.heartbeats.idle))
+        elif process.alive and process.jobs is not None:
+            process.jobs.cancel(control.job_id, control.attempt)
 
     def drain(self, component_id: str, generation: int, drain: DrainPolicy) -> None:
         """Tell the worker to take no more work; it has none."""

@@ -16,6 +16,7 @@ from .deaths import (
 from .history import counters_equal_the_history, events_have_no_gap
 from .jobs import (
     a_job_is_blamed_for_recorded_deaths,
+    cancelled_jobs_end_as_cancelled,
     every_job_ends,
     executions_continue_from_the_last_checkpoint,
     executions_follow_each_other,
@@ -57,6 +58,7 @@ CHECKS: tuple[Check, ...] = (
     every_job_ends,
     executions_follow_each_other,
     executions_continue_from_the_last_checkpoint,
+    cancelled_jobs_end_as_cancelled,
     a_job_is_blamed_for_recorded_deaths,
     killed_supervisors_convict_no_job,
     no_process_is_left,

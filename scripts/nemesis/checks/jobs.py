@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from ..evidence import Evidence, Execution
 from .deaths import LOST, known_end, supervisor_of
 
-ENDED = frozenset({"done", "error", "toxic"})
+ENDED = frozenset({"done", "error", "toxic", "cancelled"})
+CLAIMED_S = 15.0
+"""How long after a cancellation an execution that was claimed before may begin: it may be frozen."""
 RIGHT = {"work": {"done", "toxic"}, "raise": {"error", "toxic"}, "die": {"toxic"}}
 """How a job may end, by what it does; random kills may make each of them toxic."""
 
@@ -39,7 +41,7 @@ def every_job_ends(evidence: Evidence) -> Iterator[str]:
     for job in evidence.jobs:
         if job.state not in ENDED:
             yield f"job {job.id} is still {job.state} after {job.attempts} attempts"
-        elif job.state not in RIGHT.get(job.do, ENDED):
+        elif job.state not in RIGHT.get(job.do, ENDED) | {"cancelled"}:
             yield f"job {job.id} ({job.do}) ended as {job.state}"
         elif job.state == "done" and job.id not in done:
             yield f"job {job.id} is stored as done, but no worker finished it"
@@ -75,6 +77,19 @@ def executions_continue_from_the_last_checkpoint(evidence: Evidence) -> Iterator
             if execution.saved is not None:
                 right = {execution.saved}
             right |= set(execution.unsure)
+
+
+def cancelled_jobs_end_as_cancelled(evidence: Evidence) -> Iterator[str]:
+    """A job whose cancellation was confirmed ends as cancelled, and no execution of it begins afterwards."""
+    stored = {job.id: job for job in evidence.jobs}
+    for cancelled in evidence.cancelled:
+        job = stored.get(cancelled.id)
+        if job is not None and job.state != "cancelled":
+            yield f"job {job.id} was cancelled while it was {cancelled.state}, and ended as {job.state}"
+        for execution in evidence.executions:
+            if execution.job == cancelled.id and execution.began > cancelled.at + CLAIMED_S:
+                late = execution.began - cancelled.at
+                yield f"job {cancelled.id}: {_named(execution)} began {late:.1f} s after it was cancelled"
 
 
 def _named(execution: Execution) -> str:

@@ -35,7 +35,7 @@ def clerk(worker: Worker) -> None:
         lock = witness.begin(job.id, job.attempt, job.resumed)
         try:
             _act(witness, fate, job)
-        except Exception as error:
+        except BaseException as error:  # a cancelled job ends with one that is not an Exception
             witness.done(lock, job.id, job.attempt, "error" if isinstance(error, ValueError) else "lost")
             raise
         witness.done(lock, job.id, job.attempt, "done")

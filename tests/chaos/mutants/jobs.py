@@ -47,7 +47,9 @@ def accepts_results_for_another_attempt(patch: pytest.MonkeyPatch) -> None:
 
 def accepts_checkpoints_of_released_claims(patch: pytest.MonkeyPatch) -> None:
     """A process that was given up writes over what the next one has stored."""
-    patch.setattr(MemoryClaims, "save", lambda self, claim, checkpoint: self._jobs.save(claim.id, checkpoint))
+    patch.setattr(
+        MemoryClaims, "save", lambda self, claim, checkpoint: self._jobs.note(claim.id, checkpoint=checkpoint)
+    )
 
 
 def begins_without_the_checkpoint(patch: pytest.MonkeyPatch) -> None:
@@ -84,7 +86,51 @@ def keeps_the_checkpoint_of_what_is_done(patch: pytest.MonkeyPatch) -> None:
 
 def starts_jobs_of_a_paused_queue(patch: pytest.MonkeyPatch) -> None:
     """A pause is stored and shown, and nothing more."""
-    patch.setattr(MemoryQueues, "is_paused", lambda _self, _queue, _now: False)
+    patch.setattr(MemoryQueues, "is_paused", lambda _self, _queue: False)
+
+
+def starts_jobs_that_were_cancelled(patch: pytest.MonkeyPatch) -> None:
+    """A job that has not begun stays in its queue when it is cancelled."""
+    right = MemoryJobs._cancel
+    patch.setattr(
+        MemoryJobs, "_cancel", lambda self, job: job if job.state == "pending" else right(self, job)
+    )
+
+
+def takes_the_result_of_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
+    """An execution that was to end is done instead."""
+    right = MemoryJobs.end
+
+    def end(self: MemoryJobs, job_id: int, attempt: int, **changes: object) -> bool:
+        self._change(job_id, cancel_requested_at_wall_ms=None)
+        return right(self, job_id, attempt, **changes)
+
+    patch.setattr(MemoryJobs, "end", end)
+
+
+def requeues_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
+    """It comes back when its worker dies."""
+    patch.setattr(memory_jobs, "own_end", lambda _job, _end, _crashes: None)
+
+
+def blames_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
+    """The death of a worker whose job was cancelled counts against that job."""
+    right = MemoryJobs._as_recorded
+
+    def as_recorded(self: MemoryJobs, job: JobView, end: ClaimsReleased, deaths: Any) -> ClaimsReleased:
+        return right(self, replace(job, cancel_requested_at_wall_ms=None), end, deaths)
+
+    patch.setattr(MemoryJobs, "_as_recorded", as_recorded)
+
+
+def stores_checkpoints_of_cancelled_jobs(patch: pytest.MonkeyPatch) -> None:
+    """An execution that was to end continues to store how far it came."""
+
+    def note(self: MemoryJobs, job_id: int, **notes: object) -> bool:
+        self._change(job_id, **notes)
+        return True
+
+    patch.setattr(MemoryJobs, "note", note)
 
 
 def counts_a_crash_twice(patch: pytest.MonkeyPatch) -> None:

@@ -298,7 +298,7 @@ class RealRun:
                 pass  # the supervisor of a real run is a part of its host; tests/running upgrades a real one
             case moves.RollOut():
                 pass  # `scripts/chaos/gapless` rolls real servers out
-            case moves.Enqueue() | moves.PauseQueue() | moves.ResumeQueue():
+            case moves.Enqueue() | moves.CancelJob() | moves.PauseQueue() | moves.ResumeQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
                 for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):
