@@ -43,8 +43,8 @@ def open_store(
             by default this one, with its password.
         spool: the file for records that cannot be written at a stop; beside the file of SQLite unless
             it is given, and none for PostgreSQL.
-        lock: the descriptor that holds the right to an SQLite file already: the former program of
-            this process took it, and was upgraded.
+        lock: what holds the right to it already, because the former program of this process was upgraded:
+            the descriptor of an SQLite file's lock, or the number of PostgreSQL's session.
 
     Raises:
         StoreOwnedError: another supervisor owns it; the message names its pid.

@@ -35,7 +35,7 @@ from rekindle.worker.jobs.queue_address import open_claims
 
 from .database.database_file import SameFile
 from .database.driver_errors import commit_failure, failure, translated
-from .database.ownership import FileOwnership, Ownership, Unowned
+from .database.ownership import Ownership, Unowned
 from .database.wall_clock import wall_ms
 from .database.write_connection import Writing
 from .database.write_priority import Precedence
@@ -274,8 +274,13 @@ class SqlStore:
 
     @property
     def lock(self) -> int | None:
-        """The descriptor that holds the exclusive right to the database, if one does."""
-        return self._ownership.descriptor if isinstance(self._ownership, FileOwnership) else None
+        """What holds the exclusive right to the database: a descriptor, or the number of a session."""
+        return self._ownership.holder
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self._database is not None
 
     def close(self) -> None:
         """Close files and connections. Safe to call twice."""

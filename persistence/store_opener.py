@@ -43,7 +43,7 @@ def open_sql_store(
     if isinstance(found, str):
         return _open_sqlite(found, exclusive, busy_timeout_ms, spool, lock)
     engine = postgresql_engine(found, lock_timeout_ms=busy_timeout_ms)
-    return _open_postgresql(engine, found, exclusive, spool)
+    return _open_postgresql(engine, found, exclusive, spool, lock)
 
 
 def open_to_look(where: str) -> SqlStore:
@@ -98,10 +98,12 @@ def _open_sqlite(
         raise
 
 
-def _open_postgresql(engine: Engine, url: URL, exclusive: bool, spool: Path | None) -> SqlStore:
+def _open_postgresql(
+    engine: Engine, url: URL, exclusive: bool, spool: Path | None, former: int | None = None
+) -> SqlStore:
     name = shown_url(url)
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-    ownership: Ownership = ServerOwnership(engine, name) if exclusive else Unowned()
+    ownership: Ownership = ServerOwnership(engine, name, former) if exclusive else Unowned()
     try:
         with translated(name):
             migrate.upgrade(engine, name)

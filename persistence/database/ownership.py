@@ -41,6 +41,11 @@ _END_SESSION = text("SELECT pg_terminate_backend(:pid)")
 class Ownership(Protocol):
     """The exclusive right to a store."""
 
+    @property
+    def holder(self) -> int | None:
+        """What holds the right: a descriptor, or the number of a session."""
+        ...
+
     def confirm(self) -> None:
         """Raise `StoreOwnedError` if another supervisor took over; cheap enough for every commit."""
 
@@ -50,6 +55,8 @@ class Ownership(Protocol):
 
 class Unowned:
     """No lock: for readers, and for tests with two stores at once."""
+
+    holder = None
 
     def confirm(self) -> None:
         """Do nothing."""
@@ -92,7 +99,7 @@ class FileOwnership:
             self.confirm()
 
     @property
-    def descriptor(self) -> int | None:
+    def holder(self) -> int | None:
         """The descriptor that holds the lock."""
         return self._descriptor
 
@@ -153,6 +160,10 @@ def _disown() -> None:
 os.register_at_fork(after_in_child=_disown)
 
 
+FORMER_S = 5.0
+"""How long the session of the former program of this process may take to end."""
+
+
 class ServerOwnership:
     """An advisory lock of a PostgreSQL session that serves no other purpose.
 
@@ -162,13 +173,27 @@ class ServerOwnership:
     it must not lock us out.
     """
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: Engine, name: str, former: int | None = None) -> None:
+        """Take the lock; a session that the former program of this process left gives way."""
         self._engine = engine
         self._name = name
         self._session: Connection | None = None
-        self._backend: int | None = None
+        self._backend: int | None = former
         """The server's process id of the latest session that held the lock."""
-        self._claim()
+        deadline = time.monotonic() + (0.0 if former is None else FORMER_S)
+        while True:
+            try:
+                self._claim()
+                return
+            except StoreUnavailableError:
+                if self._backend is None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    @property
+    def holder(self) -> int | None:
+        """The server's process id of the session that holds the lock."""
+        return self._backend
 
     def confirm(self) -> None:
         """Take the lock again if its session is gone."""

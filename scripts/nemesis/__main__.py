@@ -1,12 +1,12 @@
 """Attacks one real supervisor with twenty real workers, and compares the truth with what Rekindle stored.
 
 The workers (functions with heartbeats, plain commands, job workers, a group that is scaled) write what
-they do to files of their own. The attack kills, stops and freezes workers and supervisors, locks the
-database, fills its disk, freezes, cuts and restarts the PostgreSQL server, and gives orders: reload, scale,
-pause, stop, start, restart, reset. Afterwards every promise is checked: no generation is used twice, no
-life overlaps, no death is lost or invented, counters equal the history, events have no gap, no job is lost,
-executed twice at a time, continued from another than its last checkpoint or blamed for what it did not do, no
-process is left.
+they do to files of their own. The attack kills, stops, freezes and upgrades supervisors, kills, stops and
+freezes workers, locks the database, fills its disk, freezes, cuts and restarts the PostgreSQL server, and
+gives orders: reload, scale, pause, stop, start, restart, reset. Afterwards every promise is checked: no
+generation is used twice, no life overlaps, no death is lost or invented, counters equal the history, events
+have no gap, no job is lost, executed twice at a time, continued from another than its last checkpoint or
+blamed for what it did not do, no process is left.
 
 The seed chooses the moves and their times. Which process a move meets depends on the machine, so a run is
 similar when it is repeated, not identical. A run that breaks a promise keeps its files and names the folder.

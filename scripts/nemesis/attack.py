@@ -21,6 +21,8 @@ from .supervisor import Supervisor
 TICK_S = 0.02
 MOST_KILLED_AT_ONCE = 8
 OFTENEST_AT_START = 3
+LONGEST_UPGRADE_S = 20.0
+"""How long an upgrade may take on a busy machine, with its check."""
 
 
 class Attack:
@@ -97,6 +99,10 @@ class Attack:
             case "stop_supervisor":
                 self.supervisor.stop()
                 self._after(move.for_s / 4, self.supervisor.start)
+            case "upgrade":
+                began = time.monotonic()
+                self._journal.note("stall", kind="upgraded", began=began, ended=began + LONGEST_UPGRADE_S)
+                self._post("upgrade")
             case "database":
                 self._break_database(move)
             case _:

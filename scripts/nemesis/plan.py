@@ -19,6 +19,7 @@ WEIGHTS = {
     "freeze_supervisor": 2,
     "stop_supervisor": 2,
     "database": 5,
+    "upgrade": 5,
     "reload": 3,
     "scale": 4,
     "pause": 3,

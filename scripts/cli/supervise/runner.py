@@ -95,7 +95,7 @@ def _prepared(
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
     where = config.database, config.state_dir, config.worker_database
-    store = None if ignore_state else open_upgraded(*where, left.descriptor("store_lock", "lock"))
+    store = None if ignore_state else open_upgraded(*where, left.store_lock)
     store = store or _temporary_store()
     fleet = Fleet(
         config,

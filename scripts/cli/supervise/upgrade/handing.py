@@ -46,6 +46,12 @@ class RunnerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """How many workers of a group run, where that differs from the file."""
 
 
+class StoreLock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What holds the right to the database: a descriptor beside this, or a session of the server."""
+
+    session: int | None = None
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """An upgrade whose check has passed."""
 
@@ -150,7 +156,10 @@ class Handing:
             estate.leave("control", None, socket=self.control.leave())
         estate.leave("state_lock", None, lock=self._lock.descriptor)
         if isinstance(self._store, SqlStore) and self._store.lock is not None:
-            estate.leave("store_lock", None, lock=self._store.lock)
+            if self._store.has_file:
+                estate.leave("store_lock", StoreLock(), lock=self._store.lock)
+            else:
+                estate.leave("store_lock", StoreLock(session=self._store.lock))
         at = time.monotonic()
         self._fleet.hand_over(estate)
         state = RunnerState(spared=self.spared, task_codes=self.task_codes(), counts=self._fleet.counts())

@@ -14,10 +14,10 @@ from rekindle.actors.processes.spawn.launcher import Launcher
 from ...config import Config
 from ..fleet import Fleet
 from ..platform.signals import HELD, SignalPipe, set_handlers
-from .handing import Handing, RunnerState
+from .handing import Handing, RunnerState, StoreLock
 from .program import go_back
 
-READY_S = 20.0
+READY_S = 60.0
 """How long this program may take to become ready, before the former one returns."""
 
 
@@ -32,6 +32,7 @@ class Left:
         """Why the program that should have followed gave way to this one, if it did."""
         self._file = file
         """The file, without what was scaled under the former program."""
+        self._blind_ms = 0
         self._ready = threading.Event()
         self._is_current = True
         """Whether the document describes the processes as they are."""
@@ -40,9 +41,12 @@ class Left:
         self._descriptors: dict[str, dict[str, int]] = {}
         if inheritance is not None:
             set_inheritable(inheritance.document, inheritable=False)
-            for name in ("state_lock", "store_lock", "control", "http", "signals", "sockets"):
+            for name in ("state_lock", "control", "http", "signals", "sockets"):
                 found = inheritance.take(name, type(None))
                 self._descriptors[name] = {} if found is None else found[1]
+        store = None if inheritance is None else inheritance.take("store_lock", StoreLock)
+        self.store_lock = None if store is None else store[1].get("lock", store[0].session)
+        """What holds the right to the database: a descriptor, or the number of a session."""
 
     @property
     def number(self) -> int:
@@ -93,20 +97,19 @@ class Left:
             if self._file is not None:
                 fleet.loaded_as(self._file)
             fleet.go_on()
+            self._blind_ms = round((time.monotonic() - self.inheritance.document.at) * 1000)
 
     def become_ready(self, fleet: Fleet, handing: Handing | None) -> None:
         """Everything that was left is in use: say so."""
         assert self.inheritance is not None
         self._ready.set()
-        document = self.inheritance.document
-        blind_s = time.monotonic() - document.at
+        document, blind_ms = self.inheritance.document, self._blind_ms
         if handing is not None:
-            handing.failed, handing.blind_ms = self.failed, round(blind_s * 1000)
+            handing.failed, handing.blind_ms = self.failed, blind_ms
         if self.failed is None:
-            blind_ms = round(blind_s * 1000)
             fleet.announce(SupervisorUpgraded(document.version, __version__, blind_ms, document.number))
         else:
-            fleet.announce(UpgradeFailed(self.failed, __version__, round(blind_s * 1000)))
+            fleet.announce(UpgradeFailed(self.failed, __version__, blind_ms))
 
 
 NOTHING_LEFT = Left(None)
