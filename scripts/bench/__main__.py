@@ -5,9 +5,9 @@ functions, executed, warm and on standby), `start` (of `rekindle run`, and `reki
 (memory, threads and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes),
 `events` (from SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe),
 `flood` (the same into a log file, and the restart of another worker meanwhile), `executors` (tasks through
-RekindleExecutor, beside ProcessPoolExecutor, loky and pebble) and `chaos` (storms and scenarios in virtual
-time). With --against, `restarts`, `costs`, `events` and `chaos` measure this checkout and another one by
-turns.
+RekindleExecutor, beside ProcessPoolExecutor, loky and pebble), `upgrades` (of the supervisor: how long no
+worker is watched) and `chaos` (storms and scenarios in virtual time). With --against, `restarts`, `costs`,
+`events` and `chaos` measure this checkout and another one by turns.
 """
 
 from __future__ import annotations
@@ -45,9 +45,13 @@ from .restarts import CROWD, MASS, RestartFigures, measure_restarts
 from .start import measure_start, start_lines
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
+from .upgrades import measure_upgrades, upgrade_line
 from .warm import measure_warm, warm_lines
 
-PARTS = ("restarts", "warm", "start", "costs", "probes", "events", "output", "flood", "executors", "chaos")
+PARTS = (
+    *("restarts", "warm", "start", "costs", "probes", "events", "output", "flood", "executors", "upgrades"),
+    "chaos",
+)
 
 
 def main() -> None:
@@ -152,6 +156,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         executors, missing = measure_executors()
         print(executor_table(executors, missing), flush=True)
         figures["executors"] = [asdict(each) for each in executors]
+    if "upgrades" in options.parts:
+        print("measuring upgrades of the supervisor ...", flush=True)
+        upgrades = measure_upgrades()
+        print(upgrade_line(upgrades), flush=True)
+        figures["upgrades"] = asdict(upgrades)
     if "chaos" in options.parts:
         print("measuring chaos in virtual time ...", flush=True)
         chaos = measure_chaos()

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,10 +138,9 @@ def _upgrade(client: ControlClient, result: Result) -> None:
         return
     deadline = time.monotonic() + OUTCOME_S
     while time.monotonic() < deadline:
-        try:
+        latest: dict[str, Any] = {"blind_ms": None}
+        with suppress(ControlError):
             latest = client.get("/upgrade")["detail"]
-        except ControlError:
-            latest = {"blind_ms": None}
         if latest["blind_ms"] is not None and latest["number"] > number:
             break
         time.sleep(0.02)
@@ -200,7 +200,9 @@ def _gaps(client: ControlClient) -> Iterator[str]:
 
 def main() -> int:
     """Run what the arguments name; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="scripts/chaos/upgrades", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="scripts/chaos/upgrades", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--times", type=int, default=100, help="how many upgrades")
     parser.add_argument("--workers", type=int, default=200, help="how many workers")
     parser.add_argument("--seed", type=int, default=1, help="chooses the instants")

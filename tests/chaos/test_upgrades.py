@@ -8,7 +8,7 @@ from scripts.nemesis.upgrades import run
 
 
 def test_upgrades_at_random_instants_lose_no_death_and_no_worker(tmp_path: Path) -> None:
-    result = run(tmp_path, 4, 30, 1, lambda _: None)
+    result = run(tmp_path, 3, 20, 1, lambda _: None)
     assert result.violations == []
-    assert result.upgrades + result.refused.total() == 4
+    assert result.upgrades + result.refused.total() == 3
     assert result.deaths > 0
