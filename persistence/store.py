@@ -16,7 +16,7 @@ from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import RecordRefusedError, StoreError, StoreUnavailableError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
-from rekindle.actors.facts.jobs import JobSettled
+from rekindle.actors.facts.jobs import JobSettled, JobState
 from rekindle.actors.facts.records import (
     DeathRecord,
     EventPage,
@@ -198,7 +198,8 @@ class SqlStore:
             self._under_way = ()
             if self._closed:
                 self._writing.drop()
-        self.jobs.wake_workers(job.queue for job in settled)
+        ended = any(job.state != JobState.PENDING for job in settled)  # jobs after it may be due
+        self.jobs.wake_workers(self.jobs.served() if ended else {job.queue for job in settled})
         return settled
 
     def _without_stored(self, records: Sequence[Kept]) -> Sequence[Kept]:

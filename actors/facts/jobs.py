@@ -52,12 +52,17 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     """It had not begun when its time was over."""
+    WAITING = "waiting"
+    """It comes after other jobs, or at the end of a batch."""
 
 
 RETRIABLE = (JobState.TOXIC, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRED)
 """States from which an operator may requeue a job."""
 
-CANCELLABLE = (JobState.PENDING, JobState.RUNNING)
+OPEN = (JobState.PENDING, JobState.RUNNING, JobState.WAITING)
+"""States of jobs that have not ended."""
+
+CANCELLABLE = OPEN
 
 FINISHED = (JobState.DONE, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRED)
 """States whose jobs are deleted after a while; a toxic one stays as long as the history."""
@@ -68,6 +73,11 @@ def refused_cancellation(job_id: int, state: str) -> str | None:
     if state in CANCELLABLE:
         return None
     return f"job {job_id} is {state} already: only a pending or running job can be cancelled"
+
+
+def refused_drop(job_id: int) -> str:
+    """Why a job that others wait for cannot be deleted."""
+    return f"job {job_id} cannot be dropped: others wait for its end; cancel it instead"
 
 
 def refused_retry(job_id: int, state: str) -> str | None:
@@ -142,6 +152,13 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     progress: JobProgress | None = None
     key: str | None = None
     """What the limits of its queue for a key count together."""
+    waits_for: int | None = None
+    """How many jobs that it comes after are not done; None: it comes after none."""
+    failed_by: int | None = None
+    """The job because of which it was cancelled."""
+    batch_id: int | None = None
+    batch_counts: str | None = None
+    """How the jobs of a batch ended, as JSON text, for the job at its end."""
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
@@ -191,7 +208,7 @@ class Unique(msgspec.Struct, frozen=True):
     key: str
     for_s: float
     """How long after it was added the first one stands in the way of a second."""
-    states: tuple[str, ...] = (JobState.PENDING, JobState.RUNNING, JobState.DONE)
+    states: tuple[str, ...] = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.WAITING)
     """In which states it does."""
 
 
@@ -212,6 +229,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_wall_ms: int | None = None
     key: str | None = None
     """What the limits of its queue for a key count together."""
+    after: tuple[int, ...] = ()
+    """The jobs that must be done before it."""
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):

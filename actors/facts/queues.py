@@ -5,6 +5,26 @@ from __future__ import annotations
 import msgspec
 
 
+class BatchAdded(msgspec.Struct, frozen=True):
+    """The numbers of a new batch, its jobs, and the job at its end."""
+
+    id: int
+    job_ids: tuple[int, ...]
+    callback_id: int | None
+
+
+class BatchView(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch: how many of its jobs ended, and how."""
+
+    id: int
+    total: int
+    done: int
+    failed: int
+    """Jobs that ended otherwise: failed, toxic, cancelled, expired."""
+    callback_id: int | None
+    created_at_wall_ms: int
+
+
 class PeriodicPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A periodic job, as far as the store knows it."""
 

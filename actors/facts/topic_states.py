@@ -62,6 +62,7 @@ class JobTopicState(msgspec.Struct, frozen=True, kw_only=True):
     TOXIC: ClassVar[JobState] = JobState.TOXIC
     CANCELLED: ClassVar[JobState] = JobState.CANCELLED
     EXPIRED: ClassVar[JobState] = JobState.EXPIRED
+    WAITING: ClassVar[JobState] = JobState.WAITING
     id: int
     queue_type: str | None = None
     path: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
-from ..facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
+from ..facts.queues import BatchAdded, BatchView, PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 
 
 class Jobs(Protocol):
@@ -108,6 +108,16 @@ class Jobs(Protocol):
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
         """Delete the jobs that were done before this time; how many."""
+        ...
+
+    def add_batch(
+        self, queue: str, jobs: Sequence[NewJob], then: NewJob | None, then_queue: str
+    ) -> BatchAdded:
+        """Add jobs, all or none, and one that runs once, when all of them have ended."""
+        ...
+
+    def batches(self, batch: int | None = None, *, limit: int = 100) -> tuple[BatchView, ...]:
+        """The batch with this number, or the latest ones, newest first."""
         ...
 
     def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import TypedDict, Unpack
 
@@ -57,6 +57,7 @@ class JobSettings(TypedDict, total=False):
     expires_at: the same as a point in time.
     unique: which earlier job is the same; if there is one, its number is returned and none is added.
     key: what the limits of its queue for a key count together, such as a customer.
+    after: the numbers of jobs that must be done before it; if one of them fails, it is cancelled.
     """
 
     priority: int
@@ -71,6 +72,7 @@ class JobSettings(TypedDict, total=False):
     expires_at: datetime | None
     unique: Unique | None
     key: str | None
+    after: Sequence[int]
 
 
 def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> NewJob:
@@ -104,6 +106,7 @@ def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> New
         max_retry_delay_ms=_milliseconds("max_retry_delay_s", settings.get("max_retry_delay_s")),
         expires_at_wall_ms=_expiry(settings, now_wall_ms, begins),
         key=_checked_key(settings.get("key")),
+        after=_checked_after(settings.get("after", ())),
     )
 
 
@@ -158,6 +161,13 @@ def _checked_key(key: object) -> str | None:
     return key
 
 
+def _checked_after(after: Sequence[int]) -> tuple[int, ...]:
+    is_list = isinstance(after, Sequence) and not isinstance(after, str)
+    if not is_list or not all(_is_int(each) and 0 < each < 2**63 for each in after):
+        raise PayloadError(f"after must be numbers of jobs, not {after!r:.40}")
+    return tuple(after)
+
+
 def _checked_unique(unique: Unique) -> Unique:
     if not isinstance(unique, Unique):
         raise PayloadError(f"unique must be a Unique(key, for_s), not {unique!r:.40}")
@@ -179,6 +189,19 @@ def new_jobs(
         PayloadError: a payload is not JSON or too long, or a number is not valid.
     """
     return tuple(new_job(payload_text(payload), now_wall_ms, **settings) for payload in payloads)
+
+
+def checked_batch(jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+    """The jobs of a batch.
+
+    Raises:
+        PayloadError: there are none, or one is unique and might belong to another batch.
+    """
+    if not jobs:
+        raise PayloadError("a batch needs at least one job")
+    if any(job.unique for job in jobs):
+        raise PayloadError("a job of a batch cannot be unique")
+    return jobs
 
 
 def new_pause(queue: str, now_wall_ms: int, reason: str, for_s: float | None) -> QueuePause:

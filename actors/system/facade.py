@@ -295,11 +295,7 @@ class System(SystemView):
         return self._controls.change(specs, groups)
 
     def change_queues(self, periodic: Iterable[Periodic] = (), policies: Iterable[QueuePolicy] = ()) -> None:
-        """Enqueue exactly these jobs by the clock from now on, and have exactly these limits of queues.
-
-        Raises:
-            SpecError: two of them share a name, or no worker serves the queue of a periodic job.
-        """
+        """Enqueue exactly these jobs by the clock from now on, and have exactly these limits of queues."""
         jobs = distinct_periodic(periodic, self._workers.queues)
         self._controls.change_queues(jobs, tuple(each.limits for each in distinct_queues(policies)))
 
@@ -358,14 +354,10 @@ class System(SystemView):
         return self._workers.queues
 
     def pause_queue(self, queue: str, *, reason: str = "", for_s: float | None = None) -> None:
-        """Start no further job of a queue; those that are running go on to their end.
-
-        The pause survives restarts. With `for_s` it ends by itself after that many seconds.
+        """Start no further job of a queue, across restarts, for this time or until it is resumed.
 
         Raises:
             UnknownQueueError: no worker of this system serves the queue.
-            PayloadError: the time is not valid.
-            StoreUnavailableError: the database cannot be written to now.
         """
         self._controls.pause_queue(queue, reason, for_s)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
-from ..facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
+from ..facts.queues import BatchAdded, BatchView, PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
 from .job_results import JobResults
@@ -98,6 +98,18 @@ class WatchedJobs(JobResults):
         many = self._jobs.prune(finished_before_wall_ms=finished_before_wall_ms)
         self._touched(())
         return many
+
+    def add_batch(
+        self, queue: str, jobs: Sequence[NewJob], then: NewJob | None, then_queue: str
+    ) -> BatchAdded:
+        """Add jobs, all or none, and one that runs once, when all of them have ended."""
+        added = self._jobs.add_batch(queue, jobs, then, then_queue)
+        self._touched(added.job_ids)
+        return added
+
+    def batches(self, batch: int | None = None, *, limit: int = 100) -> tuple[BatchView, ...]:
+        """The batch with this number, or the latest ones, newest first."""
+        return self._jobs.batches(batch, limit=limit)
 
     def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
         """Start no further job of the queue, for this time or until it is resumed."""

@@ -67,8 +67,9 @@ def _add_by_psycopg(
 ) -> tuple[int, ...]:
     if queues.name != "postgresql":
         raise RequestRefusedError(ELSEWHERE)
-    if any(job.unique for job in jobs):
-        raise RequestRefusedError("a unique job needs an SQLAlchemy session or connection")
+    if any(job.unique or job.after for job in jobs):
+        needs = "a unique job, or one that comes after others, needs an SQLAlchemy session or connection"
+        raise RequestRefusedError(needs)
     rows = [new_row(queue, job, now_wall_ms) for job in jobs]
     statement = str(sql.ENQUEUE.compile(dialect=queues, column_keys=list(rows[0])))
     with connection.cursor() as cursor:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, select
 
 from rekindle.actors.errors import RequestRefusedError, StoreUnavailableError, UnknownJobError
 from rekindle.actors.facts.jobs import (
+    CANCELLABLE,
     SERVED_QUEUES,
     JobCrash,
     JobState,
@@ -20,6 +21,7 @@ from rekindle.actors.facts.jobs import (
     NewJob,
     QueueStats,
     refused_cancellation,
+    refused_drop,
     refused_retry,
     served_queues,
     with_pauses,
@@ -36,6 +38,7 @@ from ..database.write_priority import Precedence
 from ..schema.tables import META
 from . import job_statements as sql
 from . import setting_rows
+from .chains import chained_jobs
 from .claim_release import notify_workers
 from .job_rows import crash, queues, view
 from .new_jobs import add_jobs
@@ -186,6 +189,8 @@ class JobQueue(QueueSettings, JobResults):
             for job_id, state in _states(connection, job_ids).items():
                 if (refusal := refused_retry(job_id, state)) is not None:
                     raise RequestRefusedError(refusal)
+            if (refusal := chained_jobs.refused_by_predecessors(connection, job_ids)) is not None:
+                raise RequestRefusedError(refusal)
             connection.execute(sql.RETRY, [{"job": job_id, "at": wall_ms()} for job_id in job_ids])
             notify_workers(connection)
         self.wake_workers(self.served())
@@ -207,7 +212,8 @@ class JobQueue(QueueSettings, JobResults):
                     raise RequestRefusedError(refusal)
             if job_ids:
                 connection.execute(sql.CANCEL, [{"job": job_id, "at": wall_ms()} for job_id in job_ids])
-        ends = {JobState.PENDING: JobState.CANCELLED, JobState.RUNNING: JobState.RUNNING}
+        self.wake_workers(self.served())  # a batch may have ended
+        ends = dict.fromkeys(CANCELLABLE, JobState.CANCELLED) | {JobState.RUNNING: JobState.RUNNING}
         return tuple(ends[JobState(states[job_id])] for job_id in job_ids)
 
     def limited(self) -> tuple[JobView, ...]:
@@ -233,6 +239,8 @@ class JobQueue(QueueSettings, JobResults):
             for job_id, state in _states(connection, job_ids).items():
                 if state == JobState.RUNNING:
                     raise RequestRefusedError(f"job {job_id} is running: it cannot be dropped now")
+            if (waited := chained_jobs.followed_and_open(connection, job_ids)) is not None:
+                raise RequestRefusedError(refused_drop(waited))
             rows = [{"job": job_id} for job_id in job_ids]
             connection.execute(sql.DROP_CRASHES, rows)
             connection.execute(sql.DROP, rows)

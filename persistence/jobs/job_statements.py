@@ -118,11 +118,13 @@ BLAMED: Select[*tuple[Any, ...]] = (
     .limit(1)
 )
 ADD_CRASHES = JOB_CRASH.insert()
+_HAS_NOT_BEGUN = or_(is_in(JobState.PENDING), is_in(JobState.WAITING))
 RETRY: Update = (
     update(JOB)
     .where(JOB.c.id == bindparam("job"))
     .values(
-        state=JobState.PENDING.value,
+        state=case((JOB.c.waits_for > 0, JobState.WAITING.value), else_=JobState.PENDING.value),
+        failed_by=None,
         crash_count=0,
         error_count=0,
         error=None,
@@ -139,13 +141,13 @@ CANCEL: Update = (
     .where(JOB.c.id == bindparam("job"))
     .values(
         cancel_requested_at_wall_ms=func.coalesce(JOB.c.cancel_requested_at_wall_ms, bindparam("at")),
-        state=case((is_in(JobState.PENDING), JobState.CANCELLED.value), else_=JOB.c.state),
-        finished_at_wall_ms=case((is_in(JobState.PENDING), bindparam("at")), else_=JOB.c.finished_at_wall_ms),
+        state=case((_HAS_NOT_BEGUN, JobState.CANCELLED.value), else_=JOB.c.state),
+        finished_at_wall_ms=case((_HAS_NOT_BEGUN, bindparam("at")), else_=JOB.c.finished_at_wall_ms),
     )
 )
 """A pending job is cancelled, a running one is asked to end."""
 
-_MAY_EXPIRE = (is_in(JobState.PENDING), JOB.c.expires_at_wall_ms.is_not(None), JOB.c.attempts == 0)
+_MAY_EXPIRE = (_HAS_NOT_BEGUN, JOB.c.expires_at_wall_ms.is_not(None), JOB.c.attempts == 0)
 NEXT_EXPIRY: Select[*tuple[Any, ...]] = select(func.min(JOB.c.expires_at_wall_ms)).where(*_MAY_EXPIRE)
 _EXPIRED = (
     select(JOB.c.id)

@@ -22,8 +22,7 @@ from rekindle.actors.facts.jobs import (
     QueueStats,
     judged,
     queue_stats,
-    refused_cancellation,
-    refused_retry,
+    refused_drop,
     sound_count,
     with_pauses,
 )
@@ -33,24 +32,22 @@ from rekindle.actors.system.job_results import JobResults
 from rekindle.worker.jobs.claims import Claimant
 
 from ..database.wall_clock import wall_ms
+from .chains.memory_chains import MemoryChains
 from .memory_claims import MemoryClaims
-from .memory_queues import MemoryQueues
 from .memory_views import crash_of, cut, has_expired, may_expire, outdated, same_job, timed_out
 
 Deaths = Mapping[tuple[str, int], DeathRecord]
 """The recorded deaths, by worker and generation."""
 
 
-class MemoryJobs(MemoryQueues, JobResults):
+class MemoryJobs(MemoryChains, JobResults):
     """Keeps the jobs in a dictionary. No process but this one can reach them."""
 
     def __init__(self, wall_ms: Callable[[], int] = wall_ms) -> None:
         super().__init__(wall_ms)
         self._numbers = itertools.count(1)
-        self._jobs: dict[int, JobView] = {}
         self._runs: dict[int, tuple[str, bool]] = {}
         """By claimed job: the run of the claimant, and whether the job is executed alone."""
-        self._crashes: list[JobCrash] = []
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
@@ -63,11 +60,13 @@ class MemoryJobs(MemoryQueues, JobResults):
         return same_job(self._jobs.values(), queue, unique, self.wall_ms())
 
     def _add(self, queue: str, job: NewJob) -> int:
+        waits_for = self.predecessors(job)
         now, id_ = self.wall_ms(), next(self._numbers)
+        self._after[id_] = waits_for
         self._jobs[id_] = JobView(
             id=id_,
             queue=queue,
-            state=JobState.PENDING.value,
+            state=(JobState.WAITING if waits_for else JobState.PENDING).value,
             payload=job.payload,
             priority=job.priority,
             attempts=0,
@@ -90,6 +89,7 @@ class MemoryJobs(MemoryQueues, JobResults):
             max_retry_delay_ms=job.max_retry_delay_ms,
             expires_at_wall_ms=job.expires_at_wall_ms,
             key=job.key,
+            waits_for=len(waits_for) if job.after else None,
         )
         return id_
 
@@ -142,40 +142,6 @@ class MemoryJobs(MemoryQueues, JobResults):
         stats = (queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in counts)
         return with_pauses(stats, self.pauses())
 
-    def retry(self, job_ids: Sequence[int]) -> None:
-        """Put toxic, failed, cancelled or expired jobs back with their counts cleared, all or none."""
-        for job in map(self.get, job_ids):
-            if (refusal := refused_retry(job.id, job.state)) is not None:
-                raise RequestRefusedError(refusal)
-        for job_id in job_ids:
-            self._change(
-                job_id,
-                state=JobState.PENDING.value,
-                crash_count=0,
-                error_count=0,
-                error=None,
-                toxic_since_wall_ms=None,
-                finished_at_wall_ms=None,
-                not_before_wall_ms=self.wall_ms(),
-                expires_at_wall_ms=None,
-                cancel_requested_at_wall_ms=None,
-                progress=None,
-            )
-
-    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]:
-        """Cancel pending jobs, and ask running ones to end, all or none; the state of each from now on."""
-        for job in map(self.get, job_ids):
-            if (refusal := refused_cancellation(job.id, job.state)) is not None:
-                raise RequestRefusedError(refusal)
-        return tuple(JobState(self._cancel(self.get(job_id)).state) for job_id in job_ids)
-
-    def _cancel(self, job: JobView) -> JobView:
-        now = self.wall_ms()
-        since = now if job.cancel_requested_at_wall_ms is None else job.cancel_requested_at_wall_ms
-        ended = {"state": JobState.CANCELLED.value, "finished_at_wall_ms": now}
-        pending = job.state == JobState.PENDING
-        return self._change(job.id, cancel_requested_at_wall_ms=since, **(ended if pending else {}))
-
     def limited(self) -> tuple[JobView, ...]:
         """The running jobs that are cancelled, have a time limit, or show their progress."""
         return tuple(
@@ -202,6 +168,8 @@ class MemoryJobs(MemoryQueues, JobResults):
         for job in map(self.get, job_ids):
             if job.state == JobState.RUNNING:
                 raise RequestRefusedError(f"job {job.id} is running: it cannot be dropped now")
+            if self.is_waited_for(job.id):
+                raise RequestRefusedError(refused_drop(job.id))
         for job_id in job_ids:
             del self._jobs[job_id]
         self._crashes = [crash for crash in self._crashes if crash.job_id not in job_ids]
@@ -397,5 +365,7 @@ class MemoryJobs(MemoryQueues, JobResults):
         return True
 
     def _change(self, job_id: int, **changes: object) -> JobView:
+        before = self._jobs[job_id].state
         changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)
+        self.follow(before, changed)
         return changed

@@ -11,28 +11,35 @@ from rekindle.actors.facts.jobs import JobState, NewJob, Unique
 
 from ..sql.encoding import storable
 from . import job_statements as sql
+from .chains.chained_jobs import chained_values, link, lock_predecessors
 from .claim_release import notify_workers
 
 # Two transactions that add the same unique job at the same time would not see each other's.
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended('rekindle_job ' || :queue || :key, 0))")
 
 
-def add_jobs(connection: Connection, queue: str, jobs: Sequence[NewJob], now_wall_ms: int) -> tuple[int, ...]:
+def add_jobs(
+    connection: Connection, queue: str, jobs: Sequence[NewJob], now_wall_ms: int, **more: Any
+) -> tuple[int, ...]:
     """Insert the jobs; return their numbers, or those of the jobs that stand in the way of unique ones."""
-    if any(job.unique for job in jobs):
-        ids = tuple(_add_unique(connection, queue, job, now_wall_ms) for job in jobs)
+    if any(job.unique or job.after for job in jobs):
+        ids = tuple(_add_one(connection, queue, job, now_wall_ms, more) for job in jobs)
     else:
-        rows = [new_row(queue, job, now_wall_ms) for job in jobs]
+        rows = [{**new_row(queue, job, now_wall_ms), **more} for job in jobs]
         ids = tuple(connection.execute(sql.ENQUEUE, rows).scalars().all())
     notify_workers(connection)
     return ids
 
 
-def _add_unique(connection: Connection, queue: str, job: NewJob, now_wall_ms: int) -> int:
+def _add_one(connection: Connection, queue: str, job: NewJob, now_wall_ms: int, more: dict[str, Any]) -> int:
     same = None if job.unique is None else _same(connection, queue, job.unique, now_wall_ms)
     if same is not None:
         return same
-    added: int = connection.execute(sql.ENQUEUE, [new_row(queue, job, now_wall_ms)]).scalar_one()
+    waits_for = lock_predecessors(connection, job.after) if job.after else ()
+    chained = chained_values(waits_for) if job.after else {}
+    row = {**new_row(queue, job, now_wall_ms), **chained, **more}
+    added: int = connection.execute(sql.ENQUEUE, [row]).scalar_one()
+    link(connection, added, waits_for)
     return added
 
 

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import Unpack
 
 from sqlalchemy import Connection
 
 from rekindle.actors.facts.jobs import NewJob
-from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause
-from rekindle.actors.spec.job_payload import checked_queue, new_pause
+from rekindle.actors.facts.queues import (
+    BatchAdded,
+    BatchView,
+    PeriodicPlan,
+    PeriodicView,
+    QueueLimits,
+    QueuePause,
+)
+from rekindle.actors.spec.job_payload import (
+    JobSettings,
+    checked_batch,
+    checked_queue,
+    new_jobs,
+    new_pause,
+)
 
 from ..database.wall_clock import wall_ms
 from . import periodic_rows, setting_rows
+from .chains import chained_jobs
 from .claim_release import notify_workers
+from .new_jobs import add_jobs
 
 
 class QueueSettings:
@@ -32,6 +48,49 @@ class QueueSettings:
 
     def _reading(self) -> AbstractContextManager[Connection]:
         raise NotImplementedError
+
+    def batch(
+        self,
+        queue: str,
+        payloads: Iterable[object],
+        *,
+        then: object = None,
+        then_queue: str | None = None,
+        **settings: Unpack[JobSettings],
+    ) -> BatchAdded:
+        """Put jobs into a queue as a batch: when all of them have ended, one more job is run, once.
+
+        Args:
+            queue: the queue of the jobs.
+            payloads: the payload of each.
+            then: the payload of the job at the end, which finds in `job.batch` how the others ended.
+            then_queue: its queue; by default the same.
+            settings: of the jobs, as for `enqueue`.
+        """
+        served = self.served()
+        queues = (checked_queue(queue, served), checked_queue(then_queue or queue, served))
+        jobs, (last,) = new_jobs(payloads, wall_ms(), **settings), new_jobs([then], wall_ms())
+        return self.add_batch(queues[0], checked_batch(jobs), last, queues[1])
+
+    def add_batch(
+        self, queue: str, jobs: Sequence[NewJob], then: NewJob | None, then_queue: str
+    ) -> BatchAdded:
+        """Add jobs, all or none, and one that runs once, when all of them have ended."""
+        now = wall_ms()
+        with self._transaction() as connection:
+            number = chained_jobs.begin_batch(connection, jobs, now)
+            ids = add_jobs(connection, queue, jobs, now, batch_id=number, followed=1)
+            callback = None
+            if then is not None:
+                (callback,) = add_jobs(connection, then_queue, [then], now, state="waiting", waits_for=0)
+                chained_jobs.set_callback(connection, number, callback)
+        self.wake_workers([queue])
+        return BatchAdded(number, ids, callback)
+
+    def batches(self, batch: int | None = None, *, limit: int = 100) -> tuple[BatchView, ...]:
+        """The batch with this number, or the latest ones, newest first."""
+        with self._reading() as connection:
+            return chained_jobs.batches(connection, batch, limit)
 
     def pause(self, queue: str, *, reason: str = "", for_s: float | None = None) -> QueuePause:
         """Start no further job of the queue, for this time or until it is resumed.

@@ -140,6 +140,33 @@ class JobRow(Model):
     errors: Mapped[str | None]
     progress: Mapped[str | None]
     key: Mapped[str | None]
+    waits_for: Mapped[int | None]
+    followed: Mapped[int]
+    failed_by: Mapped[int | None]
+    batch_id: Mapped[int | None]
+    batch_counts: Mapped[str | None]
+
+
+class JobAfterRow(Model):
+    """A job that comes after another one."""
+
+    __table__ = tables.JOB_AFTER
+
+    after_id: Mapped[int]
+    job_id: Mapped[int]
+
+
+class BatchRow(Model):
+    """A batch: how many of its jobs ended, and the job that runs when all have."""
+
+    __table__ = tables.BATCH
+
+    id: Mapped[int]
+    total: Mapped[int]
+    done: Mapped[int]
+    failed: Mapped[int]
+    callback_id: Mapped[int | None]
+    created_at_wall_ms: Mapped[int]
 
 
 class QueueRow(Model):

@@ -28,6 +28,8 @@ _OF_JOBS = (
         and_(_is("pending"), JOB.c.key.is_not(None)),
         ("queue", "key", "priority", "not_before_wall_ms", "id"),
     ),
+    ("failed_by", JOB.c.failed_by.is_not(None), ("failed_by",)),
+    ("batch_id", JOB.c.batch_id.is_not(None), ("batch_id",)),
     ("unique", JOB.c.unique_key.is_not(None), ("queue", "unique_key")),
     (
         "expiring",

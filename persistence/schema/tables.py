@@ -182,6 +182,30 @@ JOB = Table(
     Column("errors", Text, nullable=True),
     Column("progress", Text, nullable=True),
     Column("key", Text, nullable=True),
+    # Migration 0017 has the triggers that use these.
+    Column("waits_for", Integer, nullable=True),
+    Column("followed", Integer, nullable=False, server_default="0"),
+    Column("failed_by", BigInteger, nullable=True),
+    Column("batch_id", BigInteger, nullable=True),
+    Column("batch_counts", Text, nullable=True),
+    sqlite_autoincrement=True,
+)
+JOB_AFTER = Table(
+    "rekindle_job_after",
+    METADATA,
+    Column("after_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Index(None, "job_id"),
+)
+BATCH = Table(
+    "rekindle_batch",
+    METADATA,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("total", Integer, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("callback_id", BigInteger, nullable=True),
+    Column("created_at_wall_ms", BigInteger, nullable=False),
     sqlite_autoincrement=True,
 )
 # A row for each queue that is, or was, paused or limited.

@@ -58,7 +58,7 @@ def test_the_retries_of_a_job_after_a_crash_win_over_the_worker_s(queues: Queues
     [
         (Unique("song.mp3", 0), "needs a period of more than 0 seconds"),
         (Unique("", 60), "must be a text of 1 to 200 characters"),
-        (Unique("song.mp3", 60, states=("waiting",)), "states of a unique job must be some of pending"),
+        (Unique("song.mp3", 60, states=("sleeping",)), "states of a unique job must be some of pending"),
         ("song.mp3", r"must be a Unique\(key, for_s\)"),
     ],
 )

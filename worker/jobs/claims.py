@@ -51,6 +51,8 @@ class Claim:
     max_retry_delay_ms: int | None = None
     errors: str | None = None
     """Why earlier executions failed, as JSON text."""
+    batch_counts: str | None = None
+    """How the jobs of a batch ended, as JSON text, if this is the job at its end."""
 
     @property
     def execution(self) -> tuple[int, int]:

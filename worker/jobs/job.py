@@ -28,11 +28,12 @@ class Job:
         crash_count: How often a worker has died on it.
         error_count: How often it has raised.
         resumed: What an earlier execution passed to `checkpoint`; None if there is nothing.
+        batch: How the jobs of a batch ended (`id`, `total`, `done`, `failed`), if this one is at its end.
     """
 
     __slots__ = (
         "_execution", "_save", "_show", "_worker",
-        "attempt", "crash_count", "error_count", "id", "payload", "queue", "resumed",
+        "attempt", "batch", "crash_count", "error_count", "id", "payload", "queue", "resumed",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,7 @@ class Job:
         self.crash_count = claim.crash_count
         self.error_count = claim.error_count
         self.resumed: Any = None if claim.checkpoint is None else json.loads(claim.checkpoint)
+        self.batch: Any = None if claim.batch_counts is None else json.loads(claim.batch_counts)
         self._save = save
         self._show = show
         self._execution = execution

@@ -35,6 +35,14 @@ def notify(database: str, queues: Iterable[str]) -> None:
                 os.close(pipe)
 
 
+def notify_all(database: str) -> None:
+    """Wake workers of every queue: jobs of any of them may have become due. Never raises."""
+    folder, name = os.path.split(os.path.abspath(database))
+    with suppress(OSError):
+        beside = [each for each in os.listdir(folder) if each.startswith(name + SUFFIX)]
+        notify(database, (each.removeprefix(name + SUFFIX) for each in beside))
+
+
 def remove_notices(database: str) -> None:
     """Remove the pipes, which programs that copy a folder stumble over; workers create them again."""
     folder, name = os.path.split(os.path.abspath(database))

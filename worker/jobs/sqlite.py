@@ -41,7 +41,7 @@ from .claims import (
 )
 from .database_files import LOG_LOST, identity, is_log_lost
 from .limits.limited_claims import Run, limited_claim, limited_next, limits_of
-from .notice import Notices, notify
+from .notice import Notices, notify, notify_all
 
 BUSY_TIMEOUT_MS = 5000
 TURN_SUFFIX = ".turn"
@@ -73,13 +73,17 @@ class SqliteClaims:
 
     def exchange(self, ending: Ending | None, request: ClaimRequest | None) -> Exchanged:
         """Record an ending and claim the next job, in one transaction."""
-        accepted, exchanged = None, Exchanged()
+        accepted, exchanged, has_followers = None, Exchanged(), False
         with self._transaction() as connection:
+            before = connection.total_changes
             if ending is not None:
                 ended = connection.execute(ending.statement, ending_values(ending, self._claimant)).fetchall()
                 accepted = ended == [(ending.state,)]
+            has_followers = connection.total_changes > before + 1  # triggers released or cancelled jobs
             if request is not None:
                 exchanged = self._claim(connection, request)
+        if has_followers:
+            notify_all(self._path)
         # Other workers may wait for the end of a job whose queue has limits.
         if ending is not None and (ending.state == "pending" or ending.claim.queue in self._limited):
             notify(self._path, [ending.claim.queue])

@@ -70,6 +70,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     max_retry_delay_ms: int | None
     expires_at_wall_ms: int | None
     key: str | None
+    waits_for: int | None
+    failed_by: int | None
+    batch_id: int | None
+    batch_counts: msgspec.Raw
     cancel_requested_at_wall_ms: int | None
     errors: list[Error]  # type: ignore[valid-type]
     """Why the latest executions failed, oldest first."""
@@ -157,6 +161,7 @@ def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArgu
         expires_in_s=given.expires_in_s,
         expires_at=given.expires_at,
         key=given.key,
+        after=given.after,
     )
     return jobs.add(queue, new)
 
@@ -174,6 +179,7 @@ def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
         "payload": _value(job.payload, cut=job.payload_cut),
         "result": _value(job.result, cut=job.result_cut),
         "checkpoint": _value(job.checkpoint, cut=False),
+        "batch_counts": _value(job.batch_counts, cut=False),
     }
     return JobDetail(Job(**sent), view([crash for crash in crashes if crash.job_id == job.id]))
 

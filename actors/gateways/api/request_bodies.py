@@ -106,6 +106,8 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
     key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)] | None = None
     """What the limits of the queue for a key count together."""
+    after: Annotated[list[Annotated[int, Meta(ge=1, le=10**18)]], Meta(max_length=MOST_JOBS)] = []
+    """The jobs that must be done before."""
 
     def audited(self) -> dict[str, Any]:
         """What the audit records: the number of jobs, not their payloads, which may hold secrets."""

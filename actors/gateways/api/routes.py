@@ -245,6 +245,13 @@ ROUTES: tuple[Route, ...] = (
     _stored(
         "/queues/pauses", "The queues that are paused", queue_handlers.pauses, queue_handlers.PausedQueues
     ),
+    _stored(
+        "/batches",
+        "Batches of jobs, newest first",
+        queue_handlers.batches,
+        queue_handlers.Batches,
+        query=LimitQuery,
+    ),
     _stored("/periodic", "The periodic jobs, by name", queue_handlers.periodic, queue_handlers.PeriodicJobs),
     _command(
         "/queues/{name}/pause",

@@ -41,6 +41,9 @@ class JobSource(Protocol):
     def periodic(self) -> Any:
         """The periodic jobs."""
 
+    def batches(self, limit: int) -> Any:
+        """The latest batches."""
+
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""
 
@@ -111,6 +114,10 @@ class SupervisorJobs:
     def periodic(self) -> Any:
         """The periodic jobs."""
         return self._client.get("/periodic")
+
+    def batches(self, limit: int) -> Any:
+        """The latest batches."""
+        return self._client.get(f"/batches?limit={limit}")
 
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""
@@ -183,6 +190,13 @@ class DatabaseJobs:
 
         with as_control_errors():
             return _builtins(periodic_jobs(self._queue))
+
+    def batches(self, limit: int) -> Any:
+        """The latest batches."""
+        from rekindle.actors.gateways.api.queues.queue_handlers import batch_list
+
+        with as_control_errors():
+            return _builtins(batch_list(self._queue, limit))
 
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""

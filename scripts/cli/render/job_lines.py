@@ -54,6 +54,21 @@ def _periodic(job: Document, now_ms: int) -> tuple[str, ...]:
     )
 
 
+def batch_lines(found: Sequence[Document], now_ms: int) -> list[str]:
+    """A table of batches."""
+    if not found:
+        return ["no batches"]
+    heading = ("BATCH", "AGE", "JOBS", "DONE", "FAILED", "LEFT", "THEN JOB")
+    return table(heading, [_batch(each, now_ms) for each in found])
+
+
+def _batch(batch: Document, now_ms: int) -> tuple[str, ...]:
+    left = batch["total"] - batch["done"] - batch["failed"]
+    counts = [str(count) for count in (batch["total"], batch["done"], batch["failed"], left)]
+    callback = "-" if batch["callback_id"] is None else str(batch["callback_id"])
+    return (str(batch["id"]), age(now_ms - batch["created_at_wall_ms"]), *counts, callback)
+
+
 def toxic_lines(found: Sequence[Document], now_ms: int) -> list[str]:
     """Toxic jobs, each with its crashes."""
     if not found:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from ....facts.queues import PeriodicView, QueuePause
+from ....facts.queues import BatchView, PeriodicView, QueuePause
 from ....ports import Jobs
 from ....spec.job_payload import checked_queue
 from ...serving.json_values import CommandResult, view, view_type
 from ..route import Request
 
 Pause = view_type(QueuePause)
+Batch = view_type(BatchView)
 PeriodicJob = view_type(PeriodicView)
 
 
@@ -38,6 +39,21 @@ def periodic_jobs(jobs: Jobs) -> PeriodicJobs:
 
 def periodic(request: Request) -> object:
     return periodic_jobs(request.operator.jobs)
+
+
+class Batches(msgspec.Struct, frozen=True):
+    """Batches of jobs, newest first."""
+
+    batches: list[Batch]  # type: ignore[valid-type]
+
+
+def batch_list(jobs: Jobs, limit: int) -> Batches:
+    """The latest batches."""
+    return Batches(view(jobs.batches(limit=limit)))
+
+
+def batches(request: Request) -> object:
+    return batch_list(request.operator.jobs, request.arguments.limit)
 
 
 def pauses(request: Request) -> object:

@@ -18,14 +18,14 @@ from ...console.database_fallback import database_option
 from ...console.exits import BAD_USAGE, FAILED, say
 from ...console.options import duration, json_option, limit_option, print_json, state_option
 from ...console.terminal import columns
-from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_lines
+from ...render.job_lines import batch_lines, detail_lines, job_lines, stats_lines, toxic_lines
 from ...render.text import printable
 from ..help import Subcommands
 
 if TYPE_CHECKING:
     from ...console.job_source import JobSource
 
-STATES = ("pending", "running", "done", "error", "toxic", "cancelled", "expired")
+STATES = ("pending", "running", "done", "error", "toxic", "cancelled", "expired", "waiting")
 
 queue_option = click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
@@ -97,6 +97,13 @@ def _source(state: Path, database: str | None) -> JobSource:
     help="If it has not begun after this time, it never runs.",
 )
 @click.option("--crash-retries", type=click.IntRange(0), help="How often to retry it if its worker dies.")
+@click.option(
+    "--after",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="JOB",
+    help="Run it when this job is done, and cancel it if that one fails; may be repeated.",
+)
 @click.option("--key", metavar="KEY", help="What the queue's limits for a key count together: a customer …")
 @click.option("--unique", metavar="KEY", help="Add it only if no job with this key was added lately.")
 @click.option(
@@ -120,6 +127,7 @@ def enqueue(
     timeout_s: float | None,
     expires_in_s: float | None,
     crash_retries: int | None,
+    after: tuple[int, ...],
     key: str | None,
     unique: str | None,
     unique_for_s: float | None,
@@ -151,6 +159,7 @@ def enqueue(
         "expires_in_s": expires_in_s,
         "crash_retries": crash_retries,
         "key": key,
+        "after": list(after) or None,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     if unique is not None:
@@ -221,6 +230,22 @@ def stats(state: Path, database: str | None, as_json: bool) -> None:
     with _source(state, database) as source:
         found = source.stats()
     print_json(found) if as_json else click.echo("\n".join(stats_lines(found, now_ms(), width=columns())))
+
+
+@jobs.command()
+@limit_option("batches")
+@state_option
+@database_option
+@json_option
+def batches(limit: int, state: Path, database: str | None, as_json: bool) -> None:
+    """List batches of jobs with their progress, the latest first.
+
+    \b
+      $ rekindle jobs batches
+    """
+    with _source(state, database) as source:
+        found = source.batches(limit)
+    print_json(found) if as_json else click.echo("\n".join(batch_lines(found["batches"], now_ms())))
 
 
 @jobs.command()

@@ -1,0 +1,1 @@
+"""Jobs that come after others, and batches."""
