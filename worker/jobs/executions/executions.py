@@ -49,8 +49,9 @@ class Executions:
     def show(self, execution: Execution, progress: str) -> None:
         """Have progress stored, soon: what follows within a second replaces it."""
         with self._changed:
-            execution.unseen = progress
-            self._watch()
+            is_awaited, execution.unseen = execution.unseen is not None, progress
+            if not is_awaited:
+                self._watch()
 
     def refused(self, execution: Execution, claims: Claims) -> None:
         """The queue accepts nothing more of this execution: it was cancelled, or its claim is lost."""
