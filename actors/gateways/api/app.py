@@ -152,7 +152,7 @@ async def _no_such_route(http: HttpRequest, error: Exception) -> Response:
 
 def _methods(http: HttpRequest) -> list[str]:
     """The methods of all routes with the path of a request."""
-    routes = [each for each in http.app.routes if each.path_regex.match(http.url.path)]
+    routes = [each for each in http.app.routes if each.path_regex.match(http.scope["path"])]
     return sorted({method for each in routes for method in each.methods})
 
 
