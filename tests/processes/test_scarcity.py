@@ -89,6 +89,21 @@ def test_a_process_with_many_descriptors_starts_workers_as_any_other(run: Run, r
         system.stop()
 
 
+def test_a_worker_that_ends_with_its_parent_is_started_by_the_thread_that_outlives_an_upgrade(
+    run: Run,
+) -> None:
+    """The kernel takes the end of the thread that started it for the end of its parent."""
+    with ExitStack() as held:
+        while held.enter_context(open(os.devnull)).fileno() < MANY:
+            pass
+        system = run(python("wait"))
+        pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
+        (launcher,) = (each for each in threading.enumerate() if each.name == "rekindle-launcher")
+        children = Path(f"/proc/self/task/{launcher.native_id}/children").read_text().split()
+        assert str(pid) in children
+        system.stop()
+
+
 def test_the_time_to_become_healthy_begins_when_there_is_room(run: Run, rows: Rows) -> None:
     system = run(python("wait", restart=ONE_RESTART, health=HealthPolicy(startup_timeout_s=5.0)))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
