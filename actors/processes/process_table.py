@@ -302,6 +302,7 @@ class RealProcesses:
         child.take_over(known)
         self._children.put(child)
         self._inherited.claimed(child.id)
+        self._spawner.wait(request.spec, lambda: None)  # its warm process did not outlive the former program
         self._loop.post(lambda: self._watch.take_over(child))
 
     def end_unclaimed(self) -> None:
