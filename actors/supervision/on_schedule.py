@@ -250,12 +250,6 @@ def overtime(worker: Worker, number: int) -> WorkerStep:
             return WorkerStep(worker)
 
 
-def is_overtime(worker: Worker) -> bool:
-    """Whether the run has taken too long, and so is not tried again."""
-    table = worker.timetable
-    return table is not None and table.current is not None and table.current.reason is Hindrance.TIMEOUT
-
-
 # ── the end of a run ─────────────────────────────────────────────────────────────────────
 
 
