@@ -238,7 +238,7 @@ class SqlStore:
             return None
         self._kept_aside = self._kept_aside or free_spool(self._spool)
         if self._kept_aside is None:
-            logger.error("store: too many files beside {} wait to be taken in", self._spool)
+            logger.error("store: too many files beside {} wait to be read", self._spool)
             return None
         try:
             write_spool(self._kept_aside, records, run, (*self._in_doubt, *self._under_way))

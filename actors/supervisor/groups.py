@@ -42,7 +42,7 @@ from ..supervision.worker import (
     World,
 )
 from .breakers import Breakers
-from .orders.standing_orders import StandingOrders
+from .orders.standing_orders import GivenUp, StandingOrders
 from .workers import Workers
 
 META = "group:"
@@ -51,13 +51,6 @@ META = "group:"
 
 _NOT_STARTED = frozenset({Rest.NEW, Rest.RESET, Rest.STOPPED, Rest.PAUSED})
 """Why the last member to die still rests after its failure was cleared: it has yet to be started."""
-
-
-class GivenUp(msgspec.Struct, frozen=True):
-    """A group that is down until its last member to die is started again."""
-
-    member: str
-    why: str
 
 
 class GroupDecision(msgspec.Struct, frozen=True):
@@ -88,20 +81,9 @@ class Groups:
         self._breakers = breakers
         self._persistence = persistence
         self._budgets: dict[str, tuple[int, ...]] = {}
-        self._given_up: dict[str, GivenUp] = {}
-        orders.down = self.down
+        self._given_up = orders.given_up
 
     # ── what others ask ──────────────────────────────────────────────────────────────────
-
-    def down(self, worker: Worker) -> str | None:
-        """Why this worker must not start: one of its groups is given up because of another member."""
-        if not self._given_up:
-            return None
-        for place in worker.spec.membership:
-            given_up = self._given_up.get(place.group.name)
-            if given_up is not None and given_up.member != worker.id:
-                return f"group {place.group.name} is given up because of {given_up.member}: {given_up.why}"
-        return None
 
     def is_given_up(self, group: Group) -> bool:
         """Whether this group is down until a person restarts it."""
@@ -228,8 +210,8 @@ class Groups:
             restored = GroupRestored(self._given_up.pop(name).member, name)
             tell(self._persistence, Persist((self._record(name), restored)))
         if over:  # also workers that have left such a group
-            barred = [worker.id for worker in self._workers if _is_barred(worker) and not self.down(worker)]
-            self._start(barred)
+            barred = [worker for worker in self._workers if _is_barred(worker)]
+            self._start([worker.id for worker in barred if not self._orders.down(worker)])
 
     def _start(self, ids: Iterable[str]) -> None:
         if not self._orders.stopping:

@@ -206,7 +206,7 @@ class Operations:
         worker = self._workers.get(component_id)
         if worker is None:
             return None
-        down = self._groups.down(worker)
+        down = self._orders.down(worker)
         return (
             failures.refusal(worker, self._breakers.world(worker))
             if down is None

@@ -118,7 +118,7 @@ def _still_alive(runs: Collection[str]) -> set[str]:
     """End the processes of these runs; the runs of which some cannot be ended, which keep their claims."""
     alive = {run for run in runs if _MARK.fullmatch(run) and not sweep(run, PROCESS_END_S)}
     if alive:
-        logger.error("store: processes of a former run cannot be ended; the jobs that they hold stay theirs")
+        logger.error("store: processes of a former run cannot be ended; their jobs stay claimed")
     return alive
 
 

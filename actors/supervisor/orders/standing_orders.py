@@ -1,15 +1,22 @@
-"""What operators ordered that stays in force: pauses, the start of the system, and its shutdown.
+"""What stays in force until it is lifted: pauses, the start of the system, its shutdown, groups given up.
 
 Belongs to the Supervisor and runs in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import msgspec
 
 from ...ports import Runtime
 from ...supervision.pauses import Pauses
 from ...supervision.worker import Worker, World
+
+
+class GivenUp(msgspec.Struct, frozen=True):
+    """A group that is down until its last member to die is started again."""
+
+    member: str
+    why: str
 
 
 class StandingOrders:
@@ -23,9 +30,19 @@ class StandingOrders:
         """The supervisor shuts down and starts no worker from now on."""
         self.versions: dict[str, str] = {}
         """Code and configuration when they were last read, by id of the workers whose policy asks for it."""
-        self.down: Callable[[Worker], str | None] = lambda _: None
-        """Why a worker's group is given up; the groups set it."""
+        self.given_up: dict[str, GivenUp] = {}
+        """The groups that are down, by name."""
         self._runtime = runtime
+
+    def down(self, worker: Worker) -> str | None:
+        """Why this worker must not start: one of its groups is given up because of another member."""
+        if not self.given_up:
+            return None
+        for place in worker.spec.membership:
+            given_up = self.given_up.get(place.group.name)
+            if given_up is not None and given_up.member != worker.id:
+                return f"group {place.group.name} is given up because of {given_up.member}: {given_up.why}"
+        return None
 
     def world(self, worker: Worker | None, held: str | None = None, at: float | None = None) -> World:
         """The moment as it is for this worker; `held` is why a breaker holds the worker back."""
