@@ -16,6 +16,8 @@ CRASHED = "crashed"
 """The kind of the alerts about deaths."""
 WARNING, CRITICAL = 1, 2
 SETTLE_S = AlertPolicy().settle_s
+LINGER_S = 0.1
+"""How much later than it happens health may be published; an upgraded supervisor knows when it happened."""
 
 Key = tuple[str | None, str, str | None]
 """The worker, the kind, and the breaker or queue of an alert."""
@@ -133,7 +135,7 @@ class Alerts(Promise):
         until, healthy_s = self._was_healthy_s.get(entry.worker or "", (-1.0, 0.0))
         if since is not None:
             until, healthy_s = entry.at, entry.at - since
-        lasting = until >= entry.at - EXACT_S and healthy_s >= SETTLE_S - EXACT_S
+        lasting = until >= entry.at - EXACT_S and healthy_s >= SETTLE_S - LINGER_S
         ended = max(self._ended_at.get(entry.worker, -1.0), self._ended_at.get(None, -1.0))
         if not lasting and ended < entry.at - EXACT_S:
             yield f"{name} is resolved before the worker was healthy for {SETTLE_S:g} s"
