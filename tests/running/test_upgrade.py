@@ -17,6 +17,7 @@ import pytest
 from tests.processes.waiting import ended, eventually
 from tests.running.conftest import ROOT, Run, Running
 
+from rekindle import __version__
 from rekindle.cli.client import ControlError, RequestRefusedError
 
 BEAT = '''
@@ -210,6 +211,14 @@ def test_a_stop_in_progress_goes_on_and_an_operator_s_stop_stays(run: Run, tmp_p
     running.wait_for("worker:deaf:0", shown="stopped")
     assert ended(pid)
     assert running.worker("worker:down:0")["shown"] == "stopped"
+
+
+def test_another_version_in_another_environment_takes_over(crew: Running, other: Other) -> None:
+    before = pids(crew)
+    outcome = upgraded(crew, python=other("__init__.py", f'"{__version__}"', '"99.0"'))
+    assert (outcome["version"], outcome["failed"]) == ("99.0", None)
+    assert pids(crew) == before
+    assert crew.client.get("/info")["version"] == "99.0"
 
 
 # ── refusals: nothing changes ────────────────────────────────────────────────────────────
