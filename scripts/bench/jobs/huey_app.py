@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from huey import SqliteHuey  # type: ignore[import-untyped]
 
@@ -14,3 +15,11 @@ huey = SqliteHuey("noop", filename=os.environ["HUEY_DATABASE"], fsync=True)
 def noop(number: int) -> int:
     """Return a result at once."""
     return number
+
+
+@huey.task()  # type: ignore[untyped-decorator]
+def stamp(path: str) -> None:
+    """Write down when the job starts."""
+    now = time.time_ns()
+    with open(path, "a") as file:
+        file.write(f"{now}\n")
