@@ -260,6 +260,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     toxic: int = 0
     cancelled: int = 0
     expired: int = 0
+    waiting: int = 0
     average_s: float = 0.0
     """Of a completed job, from its last start to its end."""
     eta_s: float = 0.0
@@ -282,6 +283,7 @@ def queue_stats(queue: str, *, counts: Mapping[str, int], busy_ms: float) -> Que
         toxic=counts.get(JobState.TOXIC, 0),
         cancelled=counts.get(JobState.CANCELLED, 0),
         expired=counts.get(JobState.EXPIRED, 0),
+        waiting=counts.get(JobState.WAITING, 0),
         average_s=average,
         eta_s=average * pending / max(1, running),
     )
@@ -309,6 +311,7 @@ def all_queues(stats: Iterable[QueueStats]) -> QueueStats:
         toxic=sum(one.toxic for one in each),
         cancelled=sum(one.cancelled for one in each),
         expired=sum(one.expired for one in each),
+        waiting=sum(one.waiting for one in each),
         average_s=spent / completed if completed else 0.0,
         eta_s=max((one.eta_s for one in each), default=0.0),
     )

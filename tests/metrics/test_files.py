@@ -137,6 +137,7 @@ def test_the_depth_of_every_queue_is_exported_by_state() -> None:
     told = {dict(labels)["state"]: value for (name, labels), value in found.items() if "queue_jobs" in name}
     assert told == {
         "pending": 3, "running": 0, "done": 0, "error": 0, "toxic": 1, "cancelled": 0, "expired": 0,
+        "waiting": 0,
     }  # fmt: skip
 
 

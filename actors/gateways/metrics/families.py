@@ -138,12 +138,15 @@ def _store(scrape: Scrape) -> Iterator[Metric]:
     )
 
 
+_FIGURES = {JobState.DONE: "completed", JobState.ERROR: "errors"}
+"""The figures of a queue that have another name than the state."""
+
+
 def _queues(queues: Mapping[str, QueueStats]) -> Iterator[Metric]:
     jobs = GaugeMetricFamily("rekindle_queue_jobs", "Jobs of a queue by state.", labels=["queue", "state"])
     for name, stats in queues.items():
-        ended = (stats.completed, stats.errors, stats.toxic, stats.cancelled, stats.expired)
-        for state, count in zip(JobState, (stats.pending, stats.running, *ended), strict=True):
-            jobs.add_metric([name, state.value], count)
+        for state in JobState:
+            jobs.add_metric([name, state.value], getattr(stats, _FIGURES.get(state, state.value)))
     yield jobs
 
 

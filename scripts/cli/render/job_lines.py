@@ -160,7 +160,7 @@ def _figures(stats: Document, name: str, served: set[str], now_ms: int) -> tuple
     left = span(stats["eta_ms"]) if stats["eta_ms"] else "-"
     notes = [] if name in served or not stats["pending"] else ["no worker serves it"]
     notes += [queue_pause_words(pause, now_ms)] if (pause := stats.get("pause")) else []
-    notes += [f"{stats[state]} {state}" for state in ("cancelled", "expired") if stats.get(state)]
+    notes += [f"{stats[state]} {state}" for state in ("waiting", "cancelled", "expired") if stats.get(state)]
     return (printable(name), *numbers, average, left, "; ".join(notes))
 
 
