@@ -5,9 +5,7 @@ The commands ask a running supervisor over its socket; if none is running, they 
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,12 +13,13 @@ import click
 
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
-from ...console.exits import BAD_USAGE, FAILED, say
+from ...console.exits import FAILED, say
 from ...console.options import duration, json_option, limit_option, print_json, state_option
 from ...console.terminal import columns
 from ...render.job_lines import batch_lines, detail_lines, job_lines, stats_lines, toxic_lines
 from ...render.text import printable
 from ..help import Subcommands
+from .job_payloads import payloads
 
 if TYPE_CHECKING:
     from ...console.job_source import JobSource
@@ -149,7 +148,7 @@ def enqueue(
         raise click.UsageError("pass the job as JSON, or a JSON Lines file with --file")
     if (unique is None) != (not unique_for_s):
         raise click.UsageError("--unique KEY and --unique-for TIME go together")
-    values = list(_payloads(payload, file))
+    values = list(payloads(payload, file))
     settings: dict[str, Any] = {
         "priority": priority,
         "delay_s": delay_s or 0.0,
@@ -384,32 +383,3 @@ def _each(
         print_json({"results": results})
     if code:
         raise SystemExit(code)
-
-
-def _payloads(payload: str | None, file: IO[bytes] | None) -> Iterator[Any]:
-    """The JSON values; exits with the line number of the first line that is not JSON."""
-    import json
-
-    lines = [payload.encode("utf-8", "surrogateescape")] if payload is not None else file or ()
-    for number, line in enumerate(lines, 1):
-        if payload is None and not line.strip():
-            continue
-        try:
-            yield json.loads(line, parse_constant=_no_number, parse_float=_finite)
-        except (ValueError, RecursionError) as error:
-            where = "the payload" if payload is not None else f"line {number} of {_name(file)}"
-            say(f"{where} is not JSON: {error}; nothing was enqueued")
-            raise SystemExit(BAD_USAGE) from None
-
-
-def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
-
-
-def _finite(word: str) -> float:
-    number = float(word)
-    return number if math.isfinite(number) else _no_number(word)
-
-
-def _name(file: IO[bytes] | None) -> str:
-    return "standard input" if file is sys.stdin.buffer else str(getattr(file, "name", "the file"))
