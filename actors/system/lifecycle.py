@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
@@ -24,12 +23,12 @@ from rekindle.worker.guardian import marked_processes, sweep
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreError, StoreUnavailableError
 from ..facts.jobs import CURRENT_RUN
 from ..facts.queues import QueueLimits
-from ..facts.records import HealthMirrored, MetaSet, Record, Remembered
+from ..facts.records import MetaSet, Remembered
 from ..handover import Estate, Inheritance
 from ..messages import Shutdown, StopResult, WorkersStopped
 from ..messages.internal.hand_over import GoOn, WentOn
 from ..messages.internal.to_broker import Subscribe
-from ..messages.internal.to_persistence import Flush, Flushed, HandOver, Persist
+from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_supervisor import StallCheckDue
 from ..ports import ClaimSource, Receiver, Store
 from ..prober import Prober
@@ -46,19 +45,16 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
 from ..supervisor.left_behind import LeftBehind
-from .assembly import EVENT_LINGER_S, RETRY_S, Actors, assemble
+from .assembly import EVENT_LINGER_S, Actors, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
+from .last_records import WRITABLE_S, LastRecords
 from .memories import asked_memory, inherited_memory, leave_memory
 from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
 
 FORMER_RUN_S = 10.0
 """How long the processes of a former run may take to end."""
-
-WRITABLE_S = 10.0
-"""How long a store that cannot be written is waited for: before the first worker starts, since without it
-no generation is reserved and a next run would not recognise our processes; and after the last one ended."""
 
 FREEZE_S = 5.0
 """How long each step of a freeze may take."""
@@ -122,14 +118,13 @@ class Lifecycle:
         self._prober = Prober()
         self._lock = threading.RLock()
         self._is_opening = self._is_stopping = self._has_ended = False
-        self.unsaved_records = 0
-        """How many records could not be written before the end."""
-        self._left: tuple[Record, ...] = ()
-        self._is_handed_over = False
-        """Whether the persistence actor has been told to write nothing more."""
-        self._hurries = threading.Event()
-        """Set when a stop is to be more forceful: it no longer waits for the store."""
+        self._records = LastRecords(requests, store)
         self._callbacks: tuple[Callable[[], None], ...] = ()
+
+    @property
+    def unsaved_records(self) -> int:
+        """How many records could not be written before the end."""
+        return self._records.unsaved
 
     # ── opening ──────────────────────────────────────────────────────────────────────────
 
@@ -299,28 +294,23 @@ class Lifecycle:
                 self._releases.close(RELEASES_S)
             for callback in self._callbacks:
                 attempt(callback)
-            self._left = self._come_to_rest(runtime, processes)
-            self.unsaved_records = len(self._left)
-            self._keep_aside()
+            self._come_to_rest(runtime, processes)
+            self._records.keep_aside(processes.mark)
             memory = asked_memory(self._requests.actors, final=True)
-            leave_memory(estate, memory, self._left, at)
+            leave_memory(estate, memory, self._records.left, at)
             processes.leave(estate, FREEZE_S)
 
-    def _come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses) -> tuple[Record, ...]:
-        """Let the actors finish, and write what they say; what could not be written."""
-        latest, flushed = -1, Flushed(0)
+    def _come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses) -> None:
+        """Let the actors finish, and write what they say."""
+        latest = -1
         for _ in range(FREEZE_ROUNDS):
             runtime.run_empty(FREEZE_S)
-            try:
-                flushed = self._flushed(Flush)
-            except RequestTimeoutError:
-                return _waiting(self._hand_over())
+            number = self._records.flush_once()
             processes.watches(FREEZE_S)  # what the actors ordered last is carried out
             # A commit leads to further messages, which may lead to further records.
-            if runtime.run_empty(FREEZE_S) and flushed.number == latest:
-                break
-            latest = flushed.number
-        return _waiting(flushed)
+            if number is None or (runtime.run_empty(FREEZE_S) and number == latest):
+                return
+            latest = number
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────
 
@@ -345,7 +335,7 @@ class Lifecycle:
 
     def escalate_stop(self, urgency: Urgency) -> None:
         """Make a stop that is in progress more forceful; safe in any thread and in signal handlers."""
-        self._hurries.set()
+        self._records.hurries.set()
         if self._requests.parts is not None:
             tell(self._requests.parts.actors.supervisor, Shutdown(None, urgency))
 
@@ -376,7 +366,7 @@ class Lifecycle:
         with ExitStack() as steps:  # in reverse order, and all of them, even if one raises
             steps.callback(self._tear_down)
             steps.callback(self._call_callbacks)
-            steps.callback(self._flush)
+            steps.callback(self._records.flush)
             steps.callback(self._finish_releases)
             steps.callback(self._prober.close, RELEASES_S)
 
@@ -394,55 +384,8 @@ class Lifecycle:
             except Exception as error:  # noqa: BLE001  # the stop goes on
                 logger.opt(exception=error).error("system: a callback of `at_stop` raised")
         if self._callbacks:
-            self._flush()
-        self._keep_aside()
-
-    def _flush(self) -> None:
-        """Write what waits; a store that is unavailable has a few seconds to return, once."""
-        if self._is_handed_over:
-            return
-        deadline = time.monotonic() + (0.0 if self.unsaved_records else WRITABLE_S)
-        try:
-            flushed = self._flushed(Flush)
-            if flushed.is_unavailable and _waiting(flushed) and not self.unsaved_records:
-                text = "store: {} records wait for it; the stop takes up to {:g} s"
-                logger.warning(text, len(_waiting(flushed)), WRITABLE_S)
-            while _waiting(flushed) and not flushed.is_final and time.monotonic() < deadline:
-                if flushed.is_unavailable and self._hurries.wait(RETRY_S):
-                    break
-                flushed = self._flushed(Flush)
-        except RequestTimeoutError:
-            flushed = self._hand_over()
-        self._left = _waiting(flushed)
-        self.unsaved_records = max(flushed.unsaved, len(self._left))
-
-    def _hand_over(self) -> Flushed:
-        """Take what waits from the persistence actor, since a commit neither succeeds nor fails."""
-        self._is_handed_over = True
-        logger.error("store: no answer to the last commit within {:g} s", REPLY_TIMEOUT_S)
-        try:
-            return self._flushed(HandOver)
-        except RequestTimeoutError:
-            return Flushed(1)  # at least
-
-    def _flushed(self, request: type[Flush | HandOver]) -> Flushed:
-        inbox = Inbox()
-        if not tell(self._requests.actors.persistence, request(inbox)):
-            return Flushed(0)
-        flushed: Flushed = inbox.get(REPLY_TIMEOUT_S)
-        return flushed
-
-    def _keep_aside(self) -> None:
-        """Keep what the last flush could not write; nothing is committed after this."""
-        if not self.unsaved_records:
-            return
-        run = "" if self._processes is None else self._processes.mark
-        where = self._store.keep_aside(self._left, run) if self._left else None
-        if where is None:
-            logger.error("store: {} records could not be written and are lost", self.unsaved_records)
-        else:
-            text = "store: {} records could not be written; they are kept in {} and stored at the next start"
-            logger.error(text, self.unsaved_records, where)
+            self._records.flush()
+        self._records.keep_aside("" if self._processes is None else self._processes.mark)
 
     def _tear_down(self) -> None:
         self._requests.parts, self._has_ended = None, True
@@ -452,8 +395,3 @@ class Lifecycle:
             self._runtime.close()
         self._processes = self._runtime = None
         self._store.close()
-
-
-def _waiting(flushed: Flushed) -> tuple[Record, ...]:
-    """What waits and matters after this run, with the events."""
-    return tuple(record for record in flushed.left if not isinstance(record, HealthMirrored))

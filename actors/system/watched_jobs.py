@@ -1,14 +1,49 @@
-"""The queues as a host and its operators get them: the QueueWatch is notified of what they change."""
+"""The queues as a host and its operators get them.
+
+The QueueWatch is notified of what they change, and results are Python values that a program can wait for.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
-from ..facts.jobs import JobCrash, JobState, JobView, NewJob, QueueStats
+from ..errors import JobFailedError, RequestTimeoutError
+from ..facts.jobs import OPEN, JobCrash, JobState, JobView, NewJob, QueueStats
 from ..facts.queues import BatchAdded, BatchView, PeriodicPlan, PeriodicView, QueueLimits, QueuePause
 from ..messages import QueueEvent, QueuePaused, QueueResumed
 from ..ports import Jobs
-from .job_results import JobResults
+
+FIRST_PAUSE_S = 0.005
+LONGEST_PAUSE_S = 0.25
+
+
+class JobResults:
+    """The part of every implementation of `Jobs` that waits for results."""
+
+    def get(self, job_id: int) -> JobView:
+        """One job, or `UnknownJobError`."""
+        raise NotImplementedError
+
+    def result(self, job_id: int, *, timeout_s: float = 0.0) -> Any:
+        """What a job returned, decoded from JSON; waits up to this time for the end of the job.
+
+        Raises:
+            JobFailedError: it ended without a result: it failed, is toxic or expired, or was cancelled.
+            RequestTimeoutError: it has not ended within this time.
+            UnknownJobError: no job has that number.
+        """
+        deadline, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
+        while (job := self.get(job_id)).state in OPEN:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise RequestTimeoutError(f"job {job_id} is {job.state}: it has no result yet")
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+        if job.state != JobState.DONE:
+            raise JobFailedError(job_id, job.state, job.error)
+        return job.result_value
 
 
 class WatchedJobs(JobResults):

@@ -27,7 +27,7 @@ from rekindle.actors.facts.jobs import (
     with_pauses,
 )
 from rekindle.actors.spec.job_payload import JobSettings, checked_queue, new_jobs
-from rekindle.actors.system.job_results import JobResults
+from rekindle.actors.system.watched_jobs import JobResults
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile

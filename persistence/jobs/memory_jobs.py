@@ -28,7 +28,7 @@ from rekindle.actors.facts.jobs import (
 )
 from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
 from rekindle.actors.spec.policies.retention_policy import Retention
-from rekindle.actors.system.job_results import JobResults
+from rekindle.actors.system.watched_jobs import JobResults
 from rekindle.worker.jobs.claims import Claimant
 
 from ..database.wall_clock import wall_ms

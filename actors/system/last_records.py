@@ -1,0 +1,108 @@
+"""The records that wait when a system ends or is replaced: written, or kept aside for the next start."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from loguru import logger
+
+from ..errors import RequestTimeoutError
+from ..facts.records import HealthMirrored, Record
+from ..messages.internal.to_persistence import Flush, Flushed, HandOver
+from ..ports import Store
+from ..runtime.resilient_actor import tell
+from .assembly import RETRY_S
+from .inboxes import Inbox
+from .requests import REPLY_TIMEOUT_S, Requests
+
+WRITABLE_S = 10.0
+"""How long a store that cannot be written is waited for: before the first worker starts, since without it
+no generation is reserved and a next run would not recognise our processes; and after the last one ended."""
+
+
+class LastRecords:
+    """Has the persistence actor write what waits, and keeps what could not be written."""
+
+    def __init__(self, requests: Requests, store: Store) -> None:
+        self._requests = requests
+        self._store = store
+        self.unsaved = 0
+        """How many records could not be written."""
+        self.left: tuple[Record, ...] = ()
+        self.hurries = threading.Event()
+        """Set when a stop is to be more forceful: it no longer waits for the store."""
+        self._is_handed_over = False
+        """Whether the persistence actor has been told to write nothing more."""
+
+    def flush(self) -> None:
+        """Write what waits; a store that is unavailable has a few seconds to return, once."""
+        if self._is_handed_over:
+            return
+        deadline = time.monotonic() + (0.0 if self.unsaved else WRITABLE_S)
+        try:
+            flushed = self._flushed(Flush)
+            if flushed.is_unavailable and _waiting(flushed) and not self.unsaved:
+                text = "store: {} records wait for it; the stop takes up to {:g} s"
+                logger.warning(text, len(_waiting(flushed)), WRITABLE_S)
+            while _waiting(flushed) and not flushed.is_final and time.monotonic() < deadline:
+                if flushed.is_unavailable and self.hurries.wait(RETRY_S):
+                    break
+                flushed = self._flushed(Flush)
+        except RequestTimeoutError:
+            flushed = self._handed_over()
+        self.left = _waiting(flushed)
+        self.unsaved = max(flushed.unsaved, len(self.left))
+
+    def flush_once(self) -> int | None:
+        """Write what waits, without waiting for the store to return.
+
+        Returns the number of the latest commit, or None if the persistence actor does not answer.
+        """
+        try:
+            flushed = self._flushed(Flush)
+        except RequestTimeoutError:
+            self._keep(self._handed_over())
+            return None
+        self._keep(flushed)
+        return flushed.number
+
+    def keep_aside(self, mark: str) -> None:
+        """Keep what the last flush could not write; nothing is committed after this.
+
+        Args:
+            mark: that of the run.
+        """
+        if not self.unsaved:
+            return
+        where = self._store.keep_aside(self.left, mark) if self.left else None
+        if where is None:
+            logger.error("store: {} records could not be written and are lost", self.unsaved)
+        else:
+            text = "store: {} records could not be written; they are kept in {} and stored at the next start"
+            logger.error(text, self.unsaved, where)
+
+    def _keep(self, flushed: Flushed) -> None:
+        self.left = _waiting(flushed)
+        self.unsaved = len(self.left)
+
+    def _handed_over(self) -> Flushed:
+        """Take what waits from the persistence actor, since a commit neither succeeds nor fails."""
+        self._is_handed_over = True
+        logger.error("store: no answer to the last commit within {:g} s", REPLY_TIMEOUT_S)
+        try:
+            return self._flushed(HandOver)
+        except RequestTimeoutError:
+            return Flushed(1)  # at least
+
+    def _flushed(self, request: type[Flush | HandOver]) -> Flushed:
+        inbox = Inbox()
+        if not tell(self._requests.actors.persistence, request(inbox)):
+            return Flushed(0)
+        flushed: Flushed = inbox.get(REPLY_TIMEOUT_S)
+        return flushed
+
+
+def _waiting(flushed: Flushed) -> tuple[Record, ...]:
+    """What waits and matters after this run, with the events."""
+    return tuple(record for record in flushed.left if not isinstance(record, HealthMirrored))
