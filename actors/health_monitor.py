@@ -183,6 +183,8 @@ class HealthMonitor(ResilientActor):
             self._watch(worker)
             return
         restore(worker, taken)
+        if worker.due is not None and not worker.silence_is_allowed and now - worker.due > ABSENCE_S:
+            self._extend(worker)  # the former supervisor was suspended and had no time to notice it
         # What it sent during the upgrade is still in its channel: no silence counts before that is read.
         self._watch(worker, now + min(ABSENCE_S, now - self._known_at))
 
@@ -254,8 +256,7 @@ class HealthMonitor(ResilientActor):
         if worker is None:  # it is being stopped already
             tell(self.persistence, Persist((begun,), is_urgent=False))
             return
-        worker.pid = message.pid
-        worker.start_note = message.note
+        worker.pid, worker.start_note = message.pid, message.note
         # Sent by this actor, so that no subscriber receives its health or its death before its start.
         started = WorkerStarted(component_id, generation, message.pid, message.note)
         tell(self.persistence, Persist((begun, started), is_urgent=False))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.chaos.sample_scenarios import play
 
-from rekindle.actors.simulation import Outcome, Scenario, lines
+from rekindle.actors.simulation import Outcome, Scenario, hangs, lines
 from rekindle.actors.simulation.scenarios.history import (
     Decided,
     EventPublished,
@@ -162,3 +162,18 @@ def test_the_scenarios_of_the_library_hold_on_real_processes(real: dict[str, Fut
         pytest.fail("\n".join((*histories, *wrong)), pytrace=False)
     outages = ("breaker_outlasts_outage", "outage_without_breaker")
     assert [failed(real[name].result()) for name in outages] == [0, 10]
+
+
+def test_an_upgrade_right_after_the_host_slept_forgets_no_forgiveness() -> None:
+    """The former program had no time to notice the sleep; the one that follows counted it as silence."""
+    scenario = (
+        Scenario("upgrade after a sleep", lasts_s=60)
+        .worker("hung", hangs(after_s=10))
+        .at(14.0)
+        .host_sleep(5.4)
+        .at(17.0)
+        .upgrade_supervisor()
+    )
+    outcome = play(scenario)
+    assert passed(outcome)
+    assert len(outcome.history.of(Decided)) >= 1
