@@ -45,13 +45,14 @@ class Channel:
             return False
         return self._write(line)
 
-    def receive(self, timeout_s: float) -> list[object] | None:
-        """The lines that arrive before the timeout or a `wake`, decoded; None once the supervisor is gone."""
+    def wait(self, timeout_s: float) -> None:
+        """Wait until a line arrives, but not longer than this, nor after a `wake`."""
         ready = dict(self._poll.poll(max(0.0, timeout_s) * 1000))
         if self._woken in ready:
             os.read(self._woken, MAX_LINE)
-        if self._fd not in ready:
-            return []
+
+    def receive(self) -> list[object] | None:
+        """The lines that have arrived, decoded; None once the supervisor is gone. One thread at a time."""
         try:
             data = os.read(self._fd, MAX_LINE)
         except (BlockingIOError, InterruptedError):

@@ -103,6 +103,11 @@ class Worker:
         """Wait, without limit if `seconds` is None; return True at once when the worker is asked to stop."""
         return self.stopping.wait(seconds)
 
+    def hear(self) -> None:
+        """Handle what the supervisor has said so far, such as a pause, instead of moments later."""
+        if self._heartbeat is not None:
+            self._heartbeat.hear()
+
     def wait_while_paused(self) -> None:
         """Return when the worker is not paused, or is asked to stop."""
         self._resumed.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 
@@ -34,14 +35,15 @@ class Heartbeat:
         self._beat = beat
         self._on_control = on_control
         self._scheduled: float | None = None
+        self._hearing = threading.Lock()
 
     def run(self) -> None:
         """Serve the channel; returns when the supervisor is gone."""
         due = time.monotonic()
-        while (lines := self._channel.receive(self._next(due) - time.monotonic())) is not None:
-            for line in lines:
-                if isinstance(line, dict):
-                    self._on_control(line)
+        while True:
+            self._channel.wait(self._next(due) - time.monotonic())
+            if not self.hear():
+                return
             now = time.monotonic()
             if now >= self._next(due):
                 self._scheduled = None  # first: a report from here on may need another beat
@@ -49,6 +51,18 @@ class Heartbeat:
             if now >= due:
                 # A process that was suspended for a while does not send the beats that it missed.
                 due = max(due + self._interval_s, time.monotonic())
+
+    def hear(self) -> bool:
+        """Handle the control lines that have arrived; False once the supervisor is gone.
+
+        Any thread may call it, and what arrived before is handled when it returns.
+        """
+        with self._hearing:
+            lines = self._channel.receive()
+            for line in lines or ():
+                if isinstance(line, dict):
+                    self._on_control(line)
+        return lines is not None
 
     @property
     def is_scheduled(self) -> bool:

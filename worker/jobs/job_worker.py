@@ -199,6 +199,7 @@ class JobWorker:
         """Record the ending, and take the next job if there is one and the worker may take it."""
         attempt = 0
         while True:
+            self.worker.hear()  # a job that is added after a pause is not taken
             more = not self.worker.draining and not self.worker.paused
             try:
                 exchange = self._held_jobs.resume if attempt else self._held_jobs.exchange
