@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -93,14 +93,14 @@ def marks() -> Iterator[list[str]]:
 def no_traces() -> Iterator[None]:
     """No thread, no descriptor and no zombie more at the end than there was at the beginning."""
     gc.collect()
-    threads, descriptors = set(threading.enumerate()), set(open_descriptors())
+    threads, descriptors, zombies = set(threading.enumerate()), set(open_descriptors()), set(unreaped())
     yield
     gc.collect()
     eventually(lambda: set(threading.enumerate()) <= threads, TRACES_GO_WITHIN_S)
     assert set(threading.enumerate()) - threads == set(), "threads were left behind"
     left = {fd: name for fd, name in open_descriptors().items() if fd not in descriptors}
     assert left == {}, "descriptors were left open"
-    assert not zombie_waits(), "a child was not reaped"
+    assert {pid: name for pid, name in unreaped().items() if pid not in zombies} == {}, "not reaped"
 
 
 @pytest.fixture
@@ -132,9 +132,13 @@ def open_descriptors() -> dict[int, str]:
     return found
 
 
-def zombie_waits() -> bool:
-    """Whether a child of ours has ended and is not reaped."""
-    try:
-        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return False
+def unreaped() -> dict[int, str]:
+    """Our children that have ended and are not reaped, with the names of their programs."""
+    found = {}
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(OSError):
+            for pid in Path(f"/proc/self/task/{thread}/children").read_text().split():
+                name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+                if rest.split()[0] == "Z":
+                    found[int(pid)] = name
+    return found

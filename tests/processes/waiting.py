@@ -36,7 +36,11 @@ class Held:
     def __init__(self, pids: Iterable[int] = ()) -> None:
         self._handles: dict[int, int] = {}
         for pid in pids:
-            self.add(pid)
+            try:
+                self.add(pid)
+            except ProcessLookupError:
+                self.__exit__(None, None, None)
+                raise
 
     def __enter__(self) -> Self:
         return self

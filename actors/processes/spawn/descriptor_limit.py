@@ -77,7 +77,7 @@ def keep_reserve(newest: int) -> None:
         OSError: only the reserve is left.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and newest + RESERVE >= soft:
+    if soft != resource.RLIM_INFINITY and newest + _reserve(soft) >= soft:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
@@ -87,4 +87,9 @@ def room_for_workers() -> int | None:
     if soft == resource.RLIM_INFINITY:
         return None
     used = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else RESERVE
-    return max(0, (soft - used - RESERVE) // PER_WORKER)
+    return max(0, (soft - used - _reserve(soft)) // PER_WORKER)
+
+
+def _reserve(limit: int) -> int:
+    """How many descriptors of this limit stay free; fewer where there are few."""
+    return min(RESERVE, limit // 8)
