@@ -223,8 +223,7 @@ class Top(App[None]):
     def _select(self, component_id: str) -> None:
         if component_id != self._selected_id:
             self._selected_id = component_id
-            for name in pages.WORKER_PAGES:
-                self.query_one(f"#{name}-text", Static).update("…")
+            self._write_pages(dict.fromkeys(pages.WORKER_PAGES, "…"))
             self._load_pages()
 
     @work(thread=True, exclusive=True, group="pages")
@@ -237,8 +236,13 @@ class Top(App[None]):
 
     def _show_pages(self, component_id: str, found: Mapping[str, str]) -> None:
         if component_id == self._selected_id:
-            for name, text in found.items():
-                self.query_one(f"#{name}-text", Static).update(text)
+            self._write_pages(found)
+
+    def _write_pages(self, texts: Mapping[str, str]) -> None:
+        for name, text in texts.items():
+            # Right after the start, and at the end, a row may be selected while a page is not there.
+            for page in self.query(f"#{name}-text").results(Static):
+                page.update(text)
 
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
