@@ -19,6 +19,10 @@ from .latency import huey_latency, rekindle_latency
 from .ours import run_rekindle
 from .procrastinate_side import run_procrastinate
 from .race import Result
+from .redis_side import run_dramatiq, run_rq
+
+FEWER_ON_REDIS = 5
+"""RQ forks a process for each job: as many jobs as for the others would take minutes."""
 
 
 def main() -> None:
@@ -31,7 +35,8 @@ def main() -> None:
     for _ in range(options.rounds):
         _add(rounds, "SQLite", _on_sqlite(options.jobs, options.workers))
         _add(rounds, "PostgreSQL", _on_postgresql(options.jobs, options.workers))
-    for database in ("SQLite", "PostgreSQL"):
+        _add(rounds, "Redis", _on_redis(options.jobs // FEWER_ON_REDIS, options.workers))
+    for database in ("SQLite", "PostgreSQL", "Redis"):
         print(_table(database, rounds, options.workers))
     if options.json:
         document = {key: [asdict(result) for result in results] for key, results in rounds.items()}
@@ -99,6 +104,14 @@ def _on_sqlite(jobs: int, workers: int) -> Iterator[Result]:
         yield run_huey(folder, jobs, workers)
 
 
+def _on_redis(jobs: int, workers: int) -> Iterator[Result]:
+    """Others on Redis with a durable log, to compare with."""
+    with _folder() as folder:
+        yield run_rq(folder, jobs, workers)
+    with _folder() as folder:
+        yield run_dramatiq(folder, jobs, workers)
+
+
 def _on_postgresql(jobs: int, workers: int) -> Iterator[Result]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -135,8 +148,10 @@ def _table(database: str, rounds: dict[str, list[Result]], workers: int) -> str:
         every = ", ".join(f"{result.rate:.0f}" for result in results)
         lost, repeated = sum(r.lost for r in results), sum(r.repeated for r in results)
         lines.append(f"  {name:<16}{rate:8.0f}  ({every}); {lost} lost, {repeated} repeated")
-    ours, theirs = best.values()
-    return "\n".join([*lines, f"  ratio           {ours / theirs:8.1f}"])
+    if "Rekindle" in best:
+        others = max(rate for name, rate in best.items() if name != "Rekindle")
+        lines.append(f"  ratio           {best['Rekindle'] / others:8.1f}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
