@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pykka
@@ -104,12 +104,11 @@ works = WorkerSpec("work", PythonCall("works:wait"), restart=quick)
 crashes = WorkerSpec("crash", PythonCall("works:crash"), restart=quick)
 sleeps = WorkerSpec("work", command("sleep", "1000"), restart=quick)
 
-with (
-    System([works, crashes], store=open_store("state/first.db")) as first,
-    System([sleeps], store=open_store("state/second.db")) as second,
-):
+with ExitStack() as stack:
+    first = stack.enter_context(System([works, crashes], store=open_store("state/first.db")))
+    first.subscribe(ear)  # before anything else: a worker that crashes is soon given up
+    second = stack.enter_context(System([sleeps], store=open_store("state/second.db")))
     marks = [first.mark, second.mark]
-    first.subscribe(ear)
     neighbour = second.wait_for("work", Status.HEALTHY, timeout_s=PATIENCE_S).pid
     hear(is_a(WorkerFailed, "crash"))
     pid = first.wait_for("work", Status.HEALTHY, timeout_s=PATIENCE_S).pid
