@@ -260,9 +260,8 @@ def nemesis(mark: str, seed: int) -> Iterator[None]:
         thread.join(PATIENCE_S)
 
 
-# Executed workers only: it also kills warm processes, and one that is killed between its fork and the
-# hand-over of the pidfd leaves a zombie in its host (the manual says so).
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("both_ways")
 def test_f17_a_stop_amid_crashes_and_starts_ends_in_time_and_restarts_no_worker(
     run: Run, rows: Rows, seed: int
 ) -> None:

@@ -2,8 +2,10 @@
 
 `python -m rekindle.worker.warm MODULE… PADDING`, started by the supervisor with a socket whose descriptor
 `REKINDLE_WARM` names. It imports the modules, checks that a fork of it is safe, and says so. Then every
-request comes with the descriptors of a worker, and is answered with the pid of a fork. The fork is a child of
-the supervisor, and runs `worker.run` as if it had been executed.
+request comes with a gate, a socket, and is answered with the pid of a fork that waits at the gate. The fork
+is a child of the supervisor. It stays in the process group of the warm process until the supervisor says
+over the gate that it knows the pid; then it gets the descriptors of a worker and runs `worker.run` as if it
+had been executed. So a fork whose pid never arrived, since the warm process was killed, runs nothing.
 
 It never runs code of a worker, so nothing of one worker's memory is visible in another. It ends with the
 socket, and with its supervisor.
@@ -86,10 +88,7 @@ def _serve(
             continue
         if pid == 0:
             supervisor.close()
-            os.setsid()
-            if "standby" not in request:
-                return _become(request, descriptors, text)
-            return _stand_by(descriptors[0], imports, text, given)
+            return _wait_at(descriptors[0], imports, text, given, stands_by=bool(request["standby"]))
         _close(descriptors)
         _answer(supervisor, {"pid": pid})
 
@@ -102,20 +101,27 @@ def _received(connection: socket.socket) -> tuple[dict[str, object] | None, list
     return (json.loads(data) if data else None), descriptors
 
 
-def _stand_by(gate: int, imports: Imports, text: ProcessText, given: dict[str, str]) -> str:
+def _wait_at(
+    gate: int, imports: Imports, text: ProcessText, given: dict[str, str], *, stands_by: bool
+) -> str:
     """Wait until this process is to run a worker; the target.
 
-    A worker whose code has changed since is executed in this process: it must not run the old code.
+    If the code has changed while it stood by, the worker is executed in this process: it must not run
+    the old code.
     """
-    text.set_command(sys.executable, "-m", "rekindle.worker.warm", "standby")
-    die_with_parent(signal.SIGKILL)
-    _rehearse(text)
     with socket.socket(fileno=gate) as connection:
+        if not connection.recv(1):
+            os._exit(0)  # the supervisor does not know this process
+        os.setsid()
+        if stands_by:
+            text.set_command(sys.executable, "-m", "rekindle.worker.warm", "standby")
+            die_with_parent(signal.SIGKILL)
+            _rehearse(text)
         request, descriptors = _received(connection)
     if request is None:
         os._exit(0)
     target = _become(request, descriptors, text)
-    if imports.changed_file() is not None:
+    if stands_by and imports.changed_file() is not None:
         _execute(target, request, given)
     return target
 

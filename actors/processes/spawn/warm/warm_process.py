@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ...channel import DescriptorSentError, channel_pair
+from ...channel import Channel, DescriptorSentError, channel_pair
 from ...strays import waited_for, waited_for_lock
 from ..posix_spawn import Program, start_process
 from .standby import Standby
@@ -29,7 +29,9 @@ WARM = "REKINDLE_WARM"
 """The variable with the number of the socket."""
 
 
-STAND_BY = b'{"standby": true}\n'
+FORK, STAND_BY = b'{"standby": false}\n', b'{"standby": true}\n'
+KNOWN = b"+"
+"""What a fork hears over its gate first: only then does it leave the process group of the warm process."""
 
 
 def worker_request(
@@ -72,6 +74,8 @@ class WarmProcess:
         self.is_ready = False
         self.problem: str | None = None
         """Why it forks no worker; None while it may."""
+        self._known: set[int] = set()
+        """The pids of its forks that it named."""
         self._received = b""
         self.channel, peer = channel_pair()
         try:
@@ -106,9 +110,55 @@ class WarmProcess:
             OSError: the machine has no room for another process.
             WarmStartError: this process cannot fork a worker any longer.
         """
+        gate, peer = channel_pair()
+        try:
+            with peer:
+                pid = self._forked(FORK, peer.fileno())
+            self._greet(pid, gate, request, descriptors)
+        finally:
+            gate.close()
+        return pid
+
+    def reap_lost(self) -> bool:
+        """Reap forks whose pids never arrived; whether none is left. For one that has ended, on any thread.
+
+        Such a fork is still in the process group of the warm process, where no child of the host is.
+        """
+        while True:
+            try:
+                found = os.waitid(os.P_PGID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if found is None or found.si_pid in self._known:
+                    return False
+                os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
+            except ChildProcessError:
+                return True
+
+    def _greet(self, pid: int, gate: Channel, request: bytes, descriptors: Sequence[int]) -> None:
+        """Have a new fork run a worker.
+
+        Raises:
+            WarmStartError: the fork was killed; it is reaped.
+        """
+        try:
+            gate.send(KNOWN)
+            gate.hand_over(request, list(descriptors))
+        except OSError as error:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+            raise WarmStartError(f"its fork ended at once: {error}") from None
+
+    def _forked(self, request: bytes, gate: int) -> int:
+        """The pid of a new fork, which waits at its gate.
+
+        Raises:
+            OSError: the machine has no room for another process.
+            WarmStartError: this process cannot fork any longer.
+        """
         try:
             try:
-                self.channel.hand_over(request, list(descriptors))
+                self.channel.hand_over(request, [gate])
             except OSError as error:
                 raise WarmStartError(f"it does not accept a request: {error}") from None
             answer = self._answer(ANSWER_S)
@@ -123,6 +173,7 @@ class WarmProcess:
             self.problem = str(error)
             raise
         self.forks += 1
+        self._known.add(pid)
         return pid
 
     def stand_by(self) -> Standby:
@@ -135,9 +186,11 @@ class WarmProcess:
         gate, peer = channel_pair()
         try:
             with peer, waited_for_lock:
-                pid = self.fork(STAND_BY, [peer.fileno()])
+                pid = self._forked(STAND_BY, peer.fileno())
                 standby = Standby(pid, gate)
                 waited_for.add(pid)
+            with suppress(OSError):  # it was killed, as is noticed when it is used or watched
+                gate.send(KNOWN)
         except BaseException:
             gate.close()
             raise

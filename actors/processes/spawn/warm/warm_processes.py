@@ -35,6 +35,9 @@ MOST_FORKS = 10_000
 MOST_AGE_S = 86_400.0
 """A warm process is replaced after this many forks, and at this age."""
 
+LOST_AGAIN_S = 0.02
+"""How soon forks of a warm process that has ended are looked for again."""
+
 OWN = ("REKINDLE_WORKER", "REKINDLE_HEARTBEAT_S", "REKINDLE_JOBS", "REKINDLE_TASKS")
 """The variables that differ between the workers of a warm process."""
 
@@ -243,10 +246,17 @@ class WarmProcesses:
             reap(process.pidfd)
             waited_for.discard(process.pid)
             self._post(partial(self._ended, place, process))
-            self._count(-1)
+            self._reap_lost(process)
 
         self._loop.watch(channel, answered)
         self._loop.watch(process.pidfd, ended)
+
+    def _reap_lost(self, process: WarmProcess) -> None:
+        """Reap the forks that it had no time to name; until then it counts. Runs on the loop."""
+        if process.reap_lost():
+            self._count(-1)
+        else:
+            self._loop.after(LOST_AGAIN_S, lambda: self._reap_lost(process))
 
     def _answered(self, place: _Place, process: WarmProcess) -> None:
         process.take_first_answer()
