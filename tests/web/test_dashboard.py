@@ -111,6 +111,18 @@ def test_who_signs_out_has_to_sign_in_again(window: Window) -> None:
     assert window.page.evaluate(asked, session)["role"] is None
 
 
+def test_a_sign_out_ends_the_requests_that_are_under_way(window: Window) -> None:
+    """The supervisor refused them, and the page looked broken."""
+    held: list[Route] = []
+    window.page.route("**/api/v1/resources", lambda route: held.append(route))
+    assert eventually(lambda: window.page.evaluate("1") and held)
+    with window.page.expect_event(
+        "requestfailed", lambda request: request.url.endswith("/resources"), timeout=PATIENCE_MS
+    ):
+        window.page.click("#sign-out")
+    window.page.wait_for_selector("#token", timeout=PATIENCE_MS)
+
+
 def test_the_dashboard_formats_durations_as_the_command_line_does(window: Window) -> None:
     formatted = "async (cases) => { const { span } = await import('/js/words.js'); return cases.map(span); }"
     found = window.page.evaluate(formatted, [milliseconds for milliseconds, _ in SPANS])

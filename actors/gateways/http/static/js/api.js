@@ -14,13 +14,22 @@ export const API = "/api/v1";
 // port of a host, where another user's server could read them.
 const SESSION = "rekindle-session";
 export function keepSession(name) {
-  if (name === null) localStorage.removeItem(SESSION);
-  else localStorage.setItem(SESSION, name);
+  if (name === null) return localStorage.removeItem(SESSION);
+  localStorage.setItem(SESSION, name);
+  underWay = new AbortController();
+}
+
+// A session that ends takes its requests with it: the supervisor would refuse them.
+let underWay = new AbortController();
+export function endRequests() {
+  underWay.abort();
 }
 export function authorization() {
   const session = localStorage.getItem(SESSION);
   return session === null ? {} : { authorization: `Bearer ${session}` };
 }
+
+const ofSession = (path) => path.startsWith("/session");
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body = {}) => ask("POST", path, body);
@@ -42,6 +51,7 @@ async function ask(method, path, body) {
     options.body = JSON.stringify(body);
     options.headers["content-type"] = "application/json";
   }
+  if (!ofSession(path)) options.signal = underWay.signal;
   let response;
   try {
     response = await fetch(path, options);

@@ -1,6 +1,6 @@
 // Sign-in: by a link with a token, or by a token that the user pastes.
 
-import { get, keepSession, post } from "./api.js";
+import { endRequests, get, keepSession, post } from "./api.js";
 import { el } from "./dom.js";
 
 // The token is removed from the address at once: addresses are copied, stored and shown.
@@ -20,6 +20,7 @@ export async function signIn(token) {
 }
 
 export async function signOut() {
+  endRequests();
   await post("/session/end").catch(() => null);
   keepSession(null);
 }

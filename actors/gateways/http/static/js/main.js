@@ -126,7 +126,10 @@ setUpTheme();
 watch(draw);
 addEventListener("hashchange", route);
 byId("banner-retry").addEventListener("click", () => stream.now());
-byId("sign-out").addEventListener("click", () => signOut().then(signedOut));
+byId("sign-out").addEventListener("click", () => {
+  stream.stop();
+  signOut().then(signedOut);
+});
 byId("pause-all").addEventListener("click", () => confirm(state.system.paused ? "resume" : "pause"));
 setInterval(() => {
   if (document.visibilityState === "hidden" || state.session === null) return;
