@@ -26,7 +26,7 @@ from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.known_worker import KnownFleet
 from ..supervisor.left_behind import LeftBehind
-from ..system.assembly import EVENT_LINGER_S, assemble
+from ..system.assembly import EVENT_LINGER_S, Options, assemble
 from . import observer
 from .faulty_store import FaultyStore
 from .recorded_timers import RecordedRuntime
@@ -104,11 +104,13 @@ class SupervisorLife:
             runtime=self.runtime,
             processes=self.processes,
             store=self.store.as_store(),
-            max_concurrent_starts=run.scenario.max_concurrent_starts,
-            event_linger_s=EVENT_LINGER_S,  # as on real threads
-            alerts=AlertPolicy(),
-            run=f"run {self.number}",
-            left=left,
+            options=Options(
+                run=f"run {self.number}",
+                max_concurrent_starts=run.scenario.max_concurrent_starts,
+                event_linger_s=EVENT_LINGER_S,  # as on real threads
+                alerts=AlertPolicy(),
+                left=left,
+            ),
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))
 

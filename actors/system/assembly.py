@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..alert_desk import AlertDesk
 from ..broker import Broker
 from ..errors import StoreUnavailableError
+from ..facts.alert import Alert
 from ..facts.commit_times import CommitTimes
 from ..facts.generations import EVERY_OTHER, GenerationsReserved, mark_after
 from ..facts.jobs import CURRENT_RUN
@@ -62,112 +63,188 @@ class Actors(msgspec.Struct, frozen=True):
     periodic: Ref | None = None
 
 
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What one system has and another one may not have."""
+
+    run: str = ""
+    """Tells this run from all others: a claim of another run is void."""
+    max_concurrent_starts: int | None = None
+    event_linger_s: float = 0.0
+    """How long an event that comes without a record waits for one."""
+    retention: Retention | None = None
+    alerts: AlertPolicy | None = None
+    periodic: tuple[Periodic, ...] = ()
+    limits: tuple[QueueLimits, ...] = ()
+    releases: Receiver | None = None
+    prober: Receiver | None = None
+    declared: Receiver | None = None
+    opening: tuple[Record, ...] = ()
+    """Committed before any actor starts, with the numbers that the processes will have."""
+    patience_s: float = 0.0
+    """How long a store that cannot be written may take to return."""
+    left: LeftBehind | None = None
+    """What the former program of this process left, if it was upgraded."""
+
+
 def assemble(
     specs: Iterable[WorkerSpec],
     *,
     runtime: Runtime,
     processes: Processes,
     store: Store,
-    max_concurrent_starts: int | None = None,
     remembered: Remembered | None = None,
-    event_linger_s: float = 0.0,
-    retention: Retention | None = None,
-    run: str = "",
-    releases: Receiver | None = None,
-    alerts: AlertPolicy | None = None,
-    prober: Receiver | None = None,
-    declared: Receiver | None = None,
-    opening: tuple[Record, ...] = (),
-    patience_s: float = 0.0,
-    periodic: Iterable[Periodic] = (),
-    left: LeftBehind | None = None,
-    limits: Iterable[QueueLimits] = (),
+    options: Options | None = None,
 ) -> Actors:
     """Start the actors and tell them about the workers; nothing runs until it is started.
 
-    What is remembered of them comes from the store, unless it was loaded before. An event that
-    comes without a record waits for one for `event_linger_s`. `run` tells this run from all
-    others: a claim of another run is void. `opening` is committed before any actor starts, with the
-    numbers that the processes will have; a store that cannot be written may take `patience_s` to return.
-    `left` is what the former program of this process left, if it was upgraded.
+    What is remembered of the workers comes from the store, unless it was loaded before.
     """
-    specs = tuple(specs)
-    wall_ms, commits = runtime.clock.wall_ms(), CommitTimes()
-    remembered, unsaved = _begin(specs, remembered or store.load(), opening, store, patience_s, wall_ms)
-    last_id = remembered.last_event_id if left is None else max(left.last_event_id, remembered.last_event_id)
-    persistence = runtime.start(
-        PersistenceActor,
-        runtime=runtime,
-        store=store,
-        last_id=last_id,
-        linger_s=event_linger_s,
-        retention=retention,
-        times=commits,
-    )
-    broker = runtime.start(Broker, persistence=persistence, last_id=last_id, began_wall_ms=wall_ms)
-    desk = runtime.start(JobDesk, runtime=runtime, persistence=persistence, run=run)
-    monitor = runtime.start(
-        HealthMonitor,
-        runtime=runtime,
-        processes=processes,
-        persistence=persistence,
-        known={} if left is None else left.health,
-        known_at=0.0 if left is None else left.at,
-    )
-    supervisor = runtime.start(
-        Supervisor,
-        runtime=runtime,
-        processes=processes,
-        monitor=monitor,
-        persistence=persistence,
-        desk=desk,
-        max_concurrent_starts=max_concurrent_starts,
-        releases=releases,
-        declared=declared,
-        prober=prober,
-        left=left,
-    )
-    for actor in (persistence, monitor):
-        actor.tell(Attend(supervisor, broker, desk))
-    persistence.tell(Persist((*unsaved, MirrorWiped())))
-    # Together: from then on no process of a former run claims a job, and what it held is released.
-    is_current = MetaSet(CURRENT_RUN, run)
-    persistence.tell(Persist((is_current, _former_claims(specs, run, wall_ms))))
-    # Before anything can happen that it has to receive.
-    alert_desk = _alert_desk(runtime, persistence, broker, store, alerts, specs, remembered, left)
-    watch = runtime.start(
-        QueueWatch,
-        runtime=runtime,
-        store=store,
-        persistence=persistence,
-        broker=broker,
-        alerts=alert_desk,
-        processes=processes,
-        supervisor=supervisor,
-    )
-    watch.tell(queues_to_watch(specs))
-    supervisor.tell(Declare(specs, remembered))
-    clock_desk = runtime.start(
-        PeriodicDesk, runtime=runtime, store=store, persistence=persistence, watch=watch
-    )
-    if served_by(specs):
-        clock_desk.tell(DeclarePeriodic(tuple(periodic), tuple(limits)))
-    return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alert_desk, clock_desk)
+    specs, options, wall_ms = tuple(specs), options or Options(), runtime.clock.wall_ms()
+    remembered, unsaved = _begin(specs, remembered or store.load(), store, options, wall_ms)
+    return _Assembly(specs, runtime, processes, store, remembered, options).actors(unsaved)
+
+
+class _Assembly:
+    """Starts the actors of one system."""
+
+    def __init__(
+        self,
+        specs: tuple[WorkerSpec, ...],
+        runtime: Runtime,
+        processes: Processes,
+        store: Store,
+        remembered: Remembered,
+        options: Options,
+    ) -> None:
+        self._specs = specs
+        self._runtime, self._processes, self._store = runtime, processes, store
+        self._remembered = remembered
+        self._options = options
+        self._wall_ms = runtime.clock.wall_ms()
+
+    def actors(self, unsaved: tuple[Record, ...]) -> Actors:
+        """Start all of them; each gets its first messages before anything can happen that it has to hear."""
+        commits = CommitTimes()
+        persistence, broker = self._persistence_and_broker(commits)
+        desk = self._runtime.start(
+            JobDesk, runtime=self._runtime, persistence=persistence, run=self._options.run
+        )
+        monitor, supervisor = self._monitor_and_supervisor(persistence, desk)
+        for actor in (persistence, monitor):
+            actor.tell(Attend(supervisor, broker, desk))
+        persistence.tell(Persist((*unsaved, MirrorWiped())))
+        # Together: from then on no process of a former run claims a job, and what it held is released.
+        is_current = MetaSet(CURRENT_RUN, self._options.run)
+        persistence.tell(Persist((is_current, _former_claims(self._specs, self._options.run, self._wall_ms))))
+        alerts = self._alert_desk(persistence, broker)
+        watch = self._queue_watch(persistence, broker, alerts, supervisor)
+        supervisor.tell(Declare(self._specs, self._remembered))
+        periodic = self._periodic_desk(persistence, watch)
+        return Actors(broker, persistence, monitor, supervisor, desk, watch, commits, alerts, periodic)
+
+    def _persistence_and_broker(self, commits: CommitTimes) -> tuple[Ref, Ref]:
+        left, last_id = self._options.left, self._remembered.last_event_id
+        if left is not None:
+            last_id = max(left.last_event_id, last_id)
+        persistence = self._runtime.start(
+            PersistenceActor,
+            runtime=self._runtime,
+            store=self._store,
+            last_id=last_id,
+            linger_s=self._options.event_linger_s,
+            retention=self._options.retention,
+            times=commits,
+        )
+        broker = self._runtime.start(
+            Broker, persistence=persistence, last_id=last_id, began_wall_ms=self._wall_ms
+        )
+        return persistence, broker
+
+    def _monitor_and_supervisor(self, persistence: Ref, desk: Ref) -> tuple[Ref, Ref]:
+        left = self._options.left
+        monitor = self._runtime.start(
+            HealthMonitor,
+            runtime=self._runtime,
+            processes=self._processes,
+            persistence=persistence,
+            known={} if left is None else left.health,
+            known_at=0.0 if left is None else left.at,
+        )
+        supervisor = self._runtime.start(
+            Supervisor,
+            runtime=self._runtime,
+            processes=self._processes,
+            monitor=monitor,
+            persistence=persistence,
+            desk=desk,
+            max_concurrent_starts=self._options.max_concurrent_starts,
+            releases=self._options.releases,
+            declared=self._options.declared,
+            prober=self._options.prober,
+            left=left,
+        )
+        return monitor, supervisor
+
+    def _queue_watch(self, persistence: Ref, broker: Ref, alerts: Ref | None, supervisor: Ref) -> Ref:
+        watch = self._runtime.start(
+            QueueWatch,
+            runtime=self._runtime,
+            store=self._store,
+            persistence=persistence,
+            broker=broker,
+            alerts=alerts,
+            processes=self._processes,
+            supervisor=supervisor,
+        )
+        watch.tell(queues_to_watch(self._specs))
+        return watch
+
+    def _periodic_desk(self, persistence: Ref, watch: Ref) -> Ref:
+        desk = self._runtime.start(
+            PeriodicDesk, runtime=self._runtime, store=self._store, persistence=persistence, watch=watch
+        )
+        if served_by(self._specs):
+            desk.tell(DeclarePeriodic(self._options.periodic, self._options.limits))
+        return desk
+
+    def _alert_desk(self, persistence: Ref, broker: Ref) -> Ref | None:
+        """The AlertDesk, if the policy asks for one."""
+        policy, left = self._options.alerts, self._options.left
+        if policy is None or not policy.enabled:
+            return None
+        return self._runtime.start(
+            AlertDesk,
+            runtime=self._runtime,
+            persistence=persistence,
+            broker=broker,
+            policy=policy,
+            known=self._known_alerts(),
+            component_ids=tuple(spec.id for spec in self._specs),
+            open_breakers=frozenset(
+                spec.breaker.name
+                for spec in self._specs
+                if spec.breaker is not None and BREAKER_META + spec.breaker.name in self._remembered.meta
+            ),
+            healthy_since={} if left is None else left.healthy_since(),
+        )
+
+    def _known_alerts(self) -> tuple[Alert, ...]:
+        try:
+            return self._store.alerts()
+        except StoreUnavailableError as error:
+            logger.warning("store: the alerts of the former run cannot be read: {}", str(error))
+            return ()
 
 
 def _begin(
-    specs: tuple[WorkerSpec, ...],
-    remembered: Remembered,
-    opening: tuple[Record, ...],
-    store: Store,
-    patience_s: float,
-    wall_ms: int,
+    specs: tuple[WorkerSpec, ...], remembered: Remembered, store: Store, options: Options, wall_ms: int
 ) -> tuple[Remembered, tuple[Record, ...]]:
     """Reserve the numbers of the processes; returns what is remembered, and what is still to be written."""
-    if not _commit(store, (*opening, *_reserved_numbers(specs, remembered)), patience_s):
+    reserved = _reserved_numbers(specs, remembered)
+    if not _commit(store, (*options.opening, *reserved), options.patience_s):
         return remembered, ()
     remembered = _from_the_clock(remembered, wall_ms)
-    return remembered, (*opening, *_reserved_numbers(specs, remembered))
+    return remembered, (*options.opening, *_reserved_numbers(specs, remembered))
 
 
 def _commit(store: Store, records: tuple[Record, ...], patience_s: float) -> tuple[Record, ...]:
@@ -218,39 +295,3 @@ def _former_claims(specs: Iterable[WorkerSpec], run: str, wall_ms: int) -> Forme
     """The workers of other runs are gone: their claims are released before any worker starts."""
     retries = {spec.id: spec.jobs.crash_retries for spec in specs if spec.jobs is not None}
     return FormerClaimsReleased(run=run, at_wall_ms=wall_ms, crash_retries=MappingProxyType(retries))
-
-
-def _alert_desk(
-    runtime: Runtime,
-    persistence: Ref,
-    broker: Ref,
-    store: Store,
-    policy: AlertPolicy | None,
-    specs: Sequence[WorkerSpec],
-    remembered: Remembered,
-    left: LeftBehind | None,
-) -> Ref | None:
-    """The AlertDesk, if the policy asks for one."""
-    if policy is None or not policy.enabled:
-        return None
-    try:
-        known = store.alerts()
-    except StoreUnavailableError as error:
-        logger.warning("store: the alerts of the former run cannot be read: {}", str(error))
-        known = ()
-    ids = tuple(spec.id for spec in specs)
-    return runtime.start(
-        AlertDesk,
-        runtime=runtime,
-        persistence=persistence,
-        broker=broker,
-        policy=policy,
-        known=known,
-        component_ids=ids,
-        open_breakers=frozenset(
-            spec.breaker.name
-            for spec in specs
-            if spec.breaker is not None and BREAKER_META + spec.breaker.name in remembered.meta
-        ),
-        healthy_since={} if left is None else left.healthy_since(),
-    )

@@ -45,7 +45,7 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
 from ..supervisor.left_behind import LeftBehind
-from .assembly import EVENT_LINGER_S, Actors, assemble
+from .assembly import EVENT_LINGER_S, Actors, Options, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
@@ -199,19 +199,21 @@ class Lifecycle:
             processes=processes,
             store=self._store,
             remembered=remembered,
-            max_concurrent_starts=self._settings.max_concurrent_starts,
-            event_linger_s=EVENT_LINGER_S,
-            retention=self._settings.retention,
-            run=processes.mark,
-            releases=releases,
-            declared=self._declared,
-            alerts=self._settings.alerts,
-            prober=self._prober,
-            opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
-            patience_s=WRITABLE_S,
-            periodic=self._settings.periodic,
-            left=inherited_memory(self._settings.inheritance),
-            limits=self._settings.limits,
+            options=Options(
+                run=processes.mark,
+                max_concurrent_starts=self._settings.max_concurrent_starts,
+                event_linger_s=EVENT_LINGER_S,
+                retention=self._settings.retention,
+                alerts=self._settings.alerts,
+                periodic=self._settings.periodic,
+                limits=self._settings.limits,
+                releases=releases,
+                prober=self._prober,
+                declared=self._declared,
+                opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
+                patience_s=WRITABLE_S,
+                left=inherited_memory(self._settings.inheritance),
+            ),
         )
 
     def _take_back(self) -> None:

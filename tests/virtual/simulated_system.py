@@ -36,7 +36,7 @@ from rekindle.actors.simulation import (
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.worker_spec import WorkerSpec
-from rekindle.actors.system.assembly import Actors, assemble
+from rekindle.actors.system.assembly import Actors, Options, assemble
 from rekindle.persistence import MemoryStore
 
 E = TypeVar("E", bound=Event)
@@ -144,10 +144,12 @@ class SimulatedSystem:
             runtime=runtime,
             processes=self.processes,
             store=self._store,
-            max_concurrent_starts=self._max_concurrent_starts,
-            event_linger_s=self._event_linger_s,
-            alerts=self._alerts,
-            prober=self.prober,
+            options=Options(
+                max_concurrent_starts=self._max_concurrent_starts,
+                event_linger_s=self._event_linger_s,
+                alerts=self._alerts,
+                prober=self.prober,
+            ),
         )
         self.actors.broker.tell(Subscribe(self.listener))
         runtime.settle()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import gc
 
-from .code_pages import give_back_code
-
 COLLECT_AFTER = 10_000
 """The collection threshold. Python's default of 700 collects every few restarts, which takes 3 % of a
 restart's time."""
@@ -19,4 +17,3 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
-    give_back_code()
