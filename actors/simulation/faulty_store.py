@@ -9,8 +9,10 @@ from ..errors import StoreUnavailableError
 from ..facts.jobs import JobSettled
 from ..facts.records import (
     AlertKept,
+    ClaimsReleased,
     DeathRecord,
     EventRecord,
+    FormerClaimsReleased,
     MetaSet,
     Record,
     RestartReset,
@@ -19,7 +21,7 @@ from ..facts.records import (
 )
 from ..ports import Store
 from .scenarios.history import EventsStored, Stored
-from .scenarios.job_entries import JobReleased
+from .scenarios.jobs.job_entries import JobReleased
 from .scenarios.moves import DatabaseState
 
 _WORDS = {
@@ -81,7 +83,7 @@ class FaultyStore:
             if (entry := stored(self._now(), record)) is not None:
                 self._note(entry)
         for job in answer:
-            self._note(released(self._now(), job))
+            self._note(released(self._now(), job, _ended_ms(records, job)))
         if answer:
             self._released()
         for record in noted:
@@ -90,10 +92,29 @@ class FaultyStore:
         return answer
 
 
-def released(at: float, job: JobSettled) -> JobReleased:
+def _ended_ms(records: Sequence[Record], job: JobSettled) -> int:
+    """When the supervisor learned of the end of a job's worker."""
+    for record in records:
+        if isinstance(record, FormerClaimsReleased) or (
+            isinstance(record, ClaimsReleased)
+            and (record.component_id, record.generation) == (job.component_id, job.generation)
+        ):
+            return record.at_wall_ms
+    return 0
+
+
+def released(at: float, job: JobSettled, wall_ms: int) -> JobReleased:
     """The entry of a job whose claim was released."""
     return JobReleased(
-        at, job.component_id, job.generation, job.job_id, job.state.value, job.crash_count, job.counted
+        at,
+        job.component_id,
+        job.generation,
+        job.job_id,
+        job.state.value,
+        job.crash_count,
+        job.counted,
+        job.timed_out,
+        wall_ms,
     )
 
 

@@ -13,6 +13,7 @@ from ..messages import (
     JobCancelled,
     JobConvicted,
     JobRequeued,
+    JobTimedOut,
     RolloutAdvanced,
     RolloutStarted,
     StatusChanged,
@@ -53,7 +54,7 @@ def announced(at: float, event: object) -> Announced:
     if isinstance(event, RolloutStarted):
         return Announced(at, name, None, 0, old=",".join(event.workers), about=",".join(event.spares))
     about = getattr(event, "breaker", None)
-    if isinstance(event, JobRequeued | JobConvicted | JobCancelled):
+    if isinstance(event, JobRequeued | JobConvicted | JobCancelled | JobTimedOut):
         about = str(event.job_id)
     return Announced(at, name, worker, getattr(event, "generation", 0), about=about)
 

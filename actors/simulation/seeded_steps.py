@@ -11,6 +11,8 @@ import signal as signals
 from collections.abc import Iterator
 
 from .scenarios import moves
+from .scenarios.jobs import job_moves
+from .scenarios.jobs.job_moves import QUEUE_MOVES
 from .scenarios.moves import EVERY_WORKER, Move, Phase
 from .scenarios.scenario import Chance, Planned, Scenario, Step
 
@@ -24,7 +26,8 @@ _AWAY = (
 _ACTORS = tuple(moves.ActorName)
 _URGENCIES = tuple(moves.StopUrgency)
 _PHASES = tuple(Phase)
-_FATES = (moves.JobFate.FINISHES, *moves.JobFate)
+_FATES = (job_moves.JobFate.FINISHES, *job_moves.JobFate)
+_KEYS = (None, None, "a", "b")
 
 
 def draw(scenario: Scenario, seed: int) -> tuple[Step, ...]:
@@ -56,7 +59,7 @@ def _chosen(each: Chance, scenario: Scenario, chance: random.Random) -> Iterator
         at = round(chance.uniform(each.from_s, until), 3)
         worker = chance.choice(workers)
         word = chance.choice(each.words)
-        if word in ("enqueue", "cancel_job", "pause_queue", "resume_queue"):
+        if word in QUEUE_MOVES:
             yield Planned(_of_queue(word, scenario.queues or ("jobs",), chance), at)
         else:
             yield from _moves(word, worker, at, chance)
@@ -91,13 +94,15 @@ def _moves(word: str, worker: str, at: float, chance: random.Random) -> Iterator
 def _of_queue(word: str, queues: tuple[str, ...], chance: random.Random) -> Move:
     match word:
         case "cancel_job":
-            return moves.CancelJob(chance.choice(queues), chance.randrange(10))
+            return job_moves.CancelJob(chance.choice(queues), chance.randrange(10))
         case "pause_queue":
-            return moves.PauseQueue(
+            return job_moves.PauseQueue(
                 chance.choice(queues), chance.choice((None, round(chance.uniform(1, 30), 3)))
             )
         case "resume_queue":
-            return moves.ResumeQueue(chance.choice(queues))
+            return job_moves.ResumeQueue(chance.choice(queues))
+        case "limit_queue":
+            return _limits(chance.choice(queues), chance)
         case _:
             return _jobs(queues, chance)
 
@@ -109,8 +114,8 @@ def _firmer_stops(worker: str, at: float, chance: random.Random) -> Iterator[Pla
         yield Planned(moves.Stop(worker, chance.choice(_URGENCIES)), at)
 
 
-def _jobs(queues: tuple[str, ...], chance: random.Random) -> moves.Enqueue:
-    return moves.Enqueue(
+def _jobs(queues: tuple[str, ...], chance: random.Random) -> job_moves.Enqueue:
+    return job_moves.Enqueue(
         chance.choice(queues),
         chance.choice((1, 1, 2, 5)),
         round(chance.expovariate(1 / 4), 3),
@@ -118,6 +123,23 @@ def _jobs(queues: tuple[str, ...], chance: random.Random) -> moves.Enqueue:
         chance.choice((1, 2, 3, 9)),
         chance.choice((0, 0, 1)),
         chance.choice((0.0, 0.0, round(chance.uniform(1, 20), 3))),
+        timeout_s=chance.choice((None, None, None, round(chance.uniform(0.5, 10), 3))),
+        expires_s=chance.choice((None, None, None, round(chance.uniform(1, 60), 3))),
+        key=chance.choice(_KEYS),
+        after=chance.choice((0, 0, 0, 1, 2)),
+        batch=chance.random() < 0.2,
+    )
+
+
+def _limits(queue: str, chance: random.Random) -> job_moves.LimitQueue:
+    """Some limits, or none."""
+    return job_moves.LimitQueue(
+        queue,
+        chance.choice((None, None, 1, 2)),
+        chance.choice((None, None, 1, 4)),
+        chance.choice((None, None, 1)),
+        chance.choice((None, None, 1, 3)),
+        round(chance.uniform(1, 20), 3),
     )
 
 

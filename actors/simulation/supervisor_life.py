@@ -110,6 +110,7 @@ class SupervisorLife:
                 event_linger_s=EVENT_LINGER_S,  # as on real threads
                 alerts=AlertPolicy(),
                 left=left,
+                limits=() if run.queues is None else run.queues.jobs.limits(),
             ),
         )
         self.actors.broker.tell(Subscribe(_Listener(self)))

@@ -12,6 +12,7 @@ from ..messages.internal.to_supervisor import BackoffElapsed
 from ..spec.policies.stop_policy import Urgency
 from .scenarios import moves
 from .scenarios.history import Heard, HostResumed, Ordered
+from .scenarios.jobs.job_moves import CancelJob, Enqueue, LimitQueue, PauseQueue, ResumeQueue
 from .scenarios.moves import EVERY_WORKER, DatabaseState, Move, Touch
 from .scripted.heartbeats import HEALTHY
 from .scripted.scripted_process import FAULT, ScriptedProcess
@@ -47,7 +48,7 @@ class VirtualMoves:
             case moves.UpgradeSupervisor(times=times):
                 for _ in range(times):
                     self._life.upgrade()
-            case moves.Enqueue() | moves.CancelJob() | moves.PauseQueue() | moves.ResumeQueue():
+            case Enqueue() | CancelJob() | PauseQueue() | ResumeQueue() | LimitQueue():
                 if self._run.queues is not None:
                     self._run.queues.perform(move)
             case moves.LateFrame(worker=worker, generations=generations):

@@ -17,8 +17,8 @@ from .scenarios.history import Concluded, Counted, History, Moved
 from .scenarios.invariants import Violation, unreached
 from .scenarios.moves import WORDS, Phase, in_words, worker_of
 from .scenarios.scenario import Role, Scenario, ScenarioError, Step
-from .scripted.scripted_jobs import QueuesInReach, ScriptedQueues
 from .scripted.scripted_processes import Script
+from .scripted.scripted_queues import QueuesInReach, ScriptedQueues
 from .seeded_steps import draw
 from .simulation_runtime import EndlessMomentError, VirtualClock
 from .supervisor_life import SupervisorLife

@@ -12,13 +12,13 @@ from .reference.decisions import Decisions
 from .reference.durability import Durability
 from .reference.expected_breakers import Breakers
 from .reference.expected_groups import Groups
-from .reference.expected_jobs import Jobs
 from .reference.expected_rollouts import Rollouts
 from .reference.expected_schedules import Schedules
 from .reference.health.expected_health import Health
 from .reference.health.expected_readiness import Readiness
 from .reference.health.liveness import Liveness
 from .reference.idling import Idling
+from .reference.jobs.expected_jobs import Jobs
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
 from .reference.starts import Pacing, Starts

@@ -48,6 +48,8 @@ class MemoryJobs(MemoryChains, JobResults):
         self._numbers = itertools.count(1)
         self._runs: dict[int, tuple[str, bool]] = {}
         """By claimed job: the run of the claimant, and whether the job is executed alone."""
+        self.expired: Callable[[int], None] = lambda _job: None
+        """Called with every job that expires, before anything follows from it; a simulation sets its own."""
 
     def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]:
         """Put the jobs into the queue; return their numbers."""
@@ -367,5 +369,7 @@ class MemoryJobs(MemoryChains, JobResults):
     def _change(self, job_id: int, **changes: object) -> JobView:
         before = self._jobs[job_id].state
         changed = self._jobs[job_id] = replace(self._jobs[job_id], **changes)
+        if changed.state == JobState.EXPIRED:
+            self.expired(job_id)
         self.follow(before, changed)
         return changed

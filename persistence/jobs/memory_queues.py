@@ -10,6 +10,9 @@ from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.queues import PeriodicPlan, PeriodicView, QueueLimits, QueuePause, Rate
 from rekindle.actors.spec.job_payload import new_pause
 
+CLOCKS_DIFFER_MS = 60_000
+"""As for the queues of a database, whose workers may run on several hosts."""
+
 
 class MemoryQueues:
     """The pauses of the queues, and the periodic jobs."""
@@ -84,14 +87,19 @@ class MemoryQueues:
         limits = self._limits.get(queue, QueueLimits(queue=queue))
         for of, rate in ((None, limits.rate), (key, limits.key_rate if key is not None else None)):
             if rate is not None:
-                full = max(self._full_at_ms.get((queue, of), 0), self.wall_ms())
+                full = max(self._full_at(queue, of, rate), self.wall_ms())
                 self._full_at_ms[queue, of] = full + rate.period_ms / rate.count
 
     def _has_token(self, queue: str, key: str | None, rate: Rate | None) -> bool:
         if rate is None:
             return True
         needed = rate.period_ms / rate.count * (rate.count - 1)
-        return self._full_at_ms.get((queue, key), 0) <= self.wall_ms() + needed
+        return self._full_at(queue, key, rate) <= self.wall_ms() + needed
+
+    def _full_at(self, queue: str, key: str | None, rate: Rate) -> float:
+        """When a bucket is full again; a time that is too late was noted before the clock was set back."""
+        full = self._full_at_ms.get((queue, key), 0.0)
+        return 0.0 if full > self.wall_ms() + rate.period_ms + CLOCKS_DIFFER_MS else full
 
     # ── periodic jobs ────────────────────────────────────────────────────────────────────
 

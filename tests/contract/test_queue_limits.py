@@ -72,6 +72,29 @@ def test_a_rate_lets_a_bucket_of_jobs_start_and_then_one_for_each_token(queues: 
     assert eventually(lambda: queues.claim(), PATIENCE_S)
 
 
+@pytest.mark.parametrize("rate", ["rate", "key_rate"])
+def test_a_clock_that_is_set_back_does_not_hold_jobs_back_for_that_long(
+    queues: Queues, rate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(queues, **{rate: Rate(1, HOUR_MS)})
+    add(queues, "a", "a", "a")
+    ahead_ms = time.time_ns() // 1_000_000 + 24 * HOUR_MS
+    with monkeypatch.context() as patch:
+        set_clock(queues, patch, ahead_ms)
+        assert queues.claim() is not None
+        assert queues.claim() is None
+    assert queues.claim() is not None
+    assert queues.claim() is None  # from then on the rate holds again
+
+
+def set_clock(queues: Queues, patch: pytest.MonkeyPatch, wall_ms: int) -> None:
+    """Have the workers see another time."""
+    if hasattr(queues.jobs, "wall_ms"):
+        patch.setattr(queues.jobs, "wall_ms", lambda: wall_ms)
+    for module in ("claims", "limits.limited_claims"):
+        patch.setattr(f"rekindle.worker.jobs.{module}.now_wall_ms", lambda: wall_ms)
+
+
 def test_jobs_behind_a_key_at_its_limit_do_not_wait_for_it(queues: Queues) -> None:
     limit(queues, key_concurrency=1)
     first, second, other, without = add(queues, "a", "a", "b", None)

@@ -14,18 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from .history_entry import HistoryEntry
-from .job_entries import (
-    JobAdded,
-    JobAnswered,
-    JobBegun,
-    JobCancelAsked,
-    JobClaimed,
-    JobKept,
-    JobReleased,
-    JobSaved,
-    QueuePaused,
-    QueueResumed,
-)
+from .jobs.job_entries import JobEntry, QueueEntry
 from .run_entries import RunRecorded
 
 
@@ -314,17 +303,9 @@ AnyEntry = (
     | EventsStored
     | Announced
     | EventPublished
-    | JobAdded
-    | JobClaimed
-    | JobBegun
-    | JobAnswered
-    | JobReleased
-    | JobKept
-    | JobSaved
-    | JobCancelAsked
-    | QueuePaused
-    | QueueResumed
     | RunRecorded
+    | JobEntry
+    | QueueEntry
     | TimerSet
     | TimerDropped
     | TimerFired

@@ -36,15 +36,18 @@ from .history import (
     TimerFired,
     TimerSet,
 )
-from .job_entries import (
+from .jobs.job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
     JobCancelAsked,
     JobClaimed,
+    JobEntry,
+    JobExpired,
     JobKept,
     JobReleased,
     JobSaved,
+    QueueLimited,
     QueuePaused,
     QueueResumed,
 )
@@ -103,22 +106,20 @@ def _what(entry: AnyEntry) -> str:
             return f"the database is {state}"
         case Concluded(left=left):
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
-        case JobCancelAsked(job=job, state=state):
-            return f"job {job} is cancelled: it is {state}"
         case QueuePaused(queue=queue):
             return f"the queue {queue} is paused"
         case QueueResumed(queue=queue):
             return f"the queue {queue} is resumed"
-        case JobAdded() | JobClaimed() | JobBegun() | JobSaved() | JobAnswered() | JobReleased() | JobKept():
-            return _of_job(entry)
+        case QueueLimited(queue=queue):
+            return f"the queue {queue} is limited"
         case RunRecorded(number=number, state=state, reason=reason, times=times):
             many = "" if times == 1 else f", {times} due times"
             return f"run {number} is {state}{'' if reason is None else f': {reason}'}{many}"
         case _:
-            return _detail(entry)
+            return _of_job(entry) if isinstance(entry, JobEntry) else _detail(entry)
 
 
-def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobSaved | JobAnswered | JobReleased | JobKept) -> str:
+def _of_job(entry: JobEntry) -> str:
     match entry:
         case JobAdded(job=job, queue=queue):
             return f"job {job} is put into {queue}"
@@ -136,6 +137,10 @@ def _of_job(entry: JobAdded | JobClaimed | JobBegun | JobSaved | JobAnswered | J
             return f"job {job} of #{generation} is released: {state}, {crashes} crashes"
         case JobKept(job=job, state=state, attempts=attempts, crash_count=crashes):
             return f"the store has job {job}: {state}, {attempts} attempts, {crashes} crashes"
+        case JobExpired(job=job):
+            return f"job {job} has expired"
+        case JobCancelAsked(job=job, state=state):
+            return f"job {job} is cancelled: it is {state}"
 
 
 def _detail(

@@ -10,6 +10,8 @@ import signal as signals
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 
+from .jobs.job_moves import QUEUE_MOVES, QueueMove
+
 EVERY_WORKER = "*"
 """Means all workers."""
 
@@ -74,21 +76,6 @@ _CLASSES = {
     ActorName.PROXY: "WorkerProxy",
     ActorName.BROKER: "Broker",
 }
-
-
-class JobFate(StrEnum):
-    """What an execution of a job does to the worker."""
-
-    FINISHES = "finishes"
-    RAISES = "raises"
-    DIES = "dies"
-    """The worker dies in the middle of it."""
-    DIES_EARLY = "dies_early"
-    """The worker has claimed it, and dies before it begins."""
-    HANGS = "hangs"
-    """The worker sends nothing more and ignores requests."""
-    ANSWERS_LATE = "answers_late"
-    """The worker dies; a checkpoint and the result arrive afterwards: they were on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,46 +249,6 @@ class UpgradeSupervisor:
     """How often in a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
-    """Put jobs into a queue; only in virtual time."""
-
-    queue: str
-    jobs: int = 1
-    takes_s: float = 1.0
-    """How long an execution takes, or how soon it does something else."""
-    does: JobFate = JobFate.FINISHES
-    times: int = 1_000_000
-    """How many executions do it; the later ones finish."""
-    priority: int = 0
-    in_s: float = 0.0
-    """When they are due."""
-
-
-@dataclass(frozen=True, slots=True)
-class PauseQueue:
-    """Have no job of a queue started; only in virtual time."""
-
-    queue: str
-    for_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeQueue:
-    """End the pause of a queue."""
-
-    queue: str
-
-
-@dataclass(frozen=True, slots=True)
-class CancelJob:
-    """Cancel a job of a queue that has not ended; only in virtual time."""
-
-    queue: str
-    which: int = 0
-    """Counted from the oldest, and again from the beginning after the newest."""
-
-
 Move = (
     Kill
     | Freeze
@@ -325,10 +272,7 @@ Move = (
     | Reset
     | KillSupervisor
     | UpgradeSupervisor
-    | Enqueue
-    | CancelJob
-    | PauseQueue
-    | ResumeQueue
+    | QueueMove
 )
 
 Touch = Kill | Freeze | Thaw | SlowHeartbeats | LoseHeartbeats | Garbage | ProbeFails
@@ -357,10 +301,7 @@ MOVES: dict[str, type[Move]] = {
     "reset": Reset,
     "kill_supervisor": KillSupervisor,
     "upgrade_supervisor": UpgradeSupervisor,
-    "enqueue": Enqueue,
-    "cancel_job": CancelJob,
-    "pause_queue": PauseQueue,
-    "resume_queue": ResumeQueue,
+    **QUEUE_MOVES,
 }
 """Every move by its word."""
 

@@ -29,12 +29,12 @@ from ...spec.worker_spec import WorkerSpec, served_by
 from . import moves
 from .behaviours import Behaviour
 from .expectations import Expectation
+from .jobs.job_moves import QUEUE_MOVES, Enqueue
 from .moves import EVERY_WORKER, MOVES, Move, Phase, worker_of
 
 LONGEST_S = 366 * 86400.0
 
-_OF_QUEUES = ("cancel_job", "enqueue", "pause_queue", "resume_queue")
-NAMED_WORDS = (*_OF_QUEUES, "probe_fails", "hasten", "upgrade_supervisor", "roll_out")
+NAMED_WORDS = (*QUEUE_MOVES, "probe_fails", "hasten", "upgrade_supervisor", "roll_out")
 """Words that a seed chooses only if the scenario names them; `hasten` is a stop that becomes firmer."""
 RANDOM_WORDS = tuple(word for word in MOVES if word not in ("thaw", "resume", "start", *NAMED_WORDS))
 """The words that a seed may choose; what it freezes, pauses or stops, it also thaws, resumes or starts."""
@@ -392,8 +392,8 @@ class Moment:
         return self.do(moves.UpgradeSupervisor(times))
 
     def enqueue(self, queue: str, jobs: int = 1, **settings: Any) -> Scenario:
-        """Put jobs into a queue; the settings are those of `moves.Enqueue`."""
-        return self.do(moves.Enqueue(queue, jobs, **settings))
+        """Put jobs into a queue; the settings are those of `Enqueue`."""
+        return self.do(Enqueue(queue, jobs, **settings))
 
     def kill_supervisor(self, back_after_s: float = 1.0) -> Scenario:
         """kill -9 the supervisor and start it again."""

@@ -1,4 +1,4 @@
-"""Jobs in virtual time: the queues of a run, and what scripted processes do with the jobs that they take.
+"""Jobs in virtual time: what scripted processes do with the jobs that they take.
 
 A scripted process serves its queues as a `JobWorker` does, with the same code for what it may take
 (`rekindle.worker.jobs.held_jobs`). What an execution does is written in the job, so that a bad job is bad for
@@ -8,30 +8,17 @@ every worker. The queues are those of the store that the supervisor uses.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
-from rekindle.worker.jobs.claims import Claim, Claimant, Claims, Ending, cancelled, failed, finished
+from rekindle.worker.jobs.claims import Claim, Claimant, Ending, cancelled, failed, finished
 from rekindle.worker.jobs.held_jobs import HeldJobs
 from rekindle.worker.jobs.job_settings import Settings, retry_delay
 
 from ...deaths.death import Exit
-from ...facts.jobs import JobState, JobView, NewJob
-from ...facts.queues import QueuePause
-from ..scenarios.history import AnyEntry
-from ..scenarios.job_entries import (
-    JobAdded,
-    JobAnswered,
-    JobBegun,
-    JobCancelAsked,
-    JobClaimed,
-    JobKept,
-    JobSaved,
-    QueuePaused,
-    QueueResumed,
-)
-from ..scenarios.moves import CancelJob, Enqueue, JobFate, PauseQueue, ResumeQueue
-from ..simulation_runtime import VirtualClock
+from ..scenarios.jobs.job_entries import JobBegun, JobClaimed, JobSaved
+from ..scenarios.jobs.job_moves import JobFate
+from .scripted_queues import ScriptedQueues
 
 if TYPE_CHECKING:
     from .scripted_process import ScriptedProcess
@@ -40,114 +27,7 @@ BEGIN_S = 0.05
 """From a claim to the beginning of the execution."""
 LATE_S = 3.0
 """How long after the end of its process a late result arrives."""
-IDLE_S = 5.0
-OPEN = (JobState.PENDING, JobState.RUNNING)
 RECONNECT_S = 1.0
-
-
-@runtime_checkable
-class QueuesInReach(Protocol):
-    """The jobs of a store whose queues a scripted process can reach: it has no connection of its own."""
-
-    wall_ms: Callable[[], int]
-    """The clock, which the run sets."""
-
-    def add(self, queue: str, jobs: Sequence[NewJob]) -> tuple[int, ...]: ...
-    def claims(self, claimant: Claimant) -> Claims: ...
-    def find(self, *, limit: int) -> tuple[JobView, ...]: ...
-    def cancel(self, job_ids: Sequence[int]) -> tuple[JobState, ...]: ...
-    def pause(self, queue: str, *, for_s: float | None = None) -> QueuePause: ...
-    def resume(self, queue: str) -> bool: ...
-
-
-class ScriptedQueues:
-    """The queues of one run, over all lives of the supervisor."""
-
-    def __init__(
-        self,
-        jobs: QueuesInReach,
-        clock: VirtualClock,
-        note: Callable[[AnyEntry], None],
-        at: Callable[[float, Callable[[], None]], None],
-    ) -> None:
-        """Serve jobs on the clock of the run; `at` does something at a time of the scenario."""
-        jobs.wall_ms = clock.wall_ms
-        self.jobs = jobs
-        self.clock = clock
-        self.note = note
-        self.at = at
-        self.run = ""
-        """The run of the present supervisor."""
-        self.is_away = False
-        """The database is not available."""
-        self.is_calm = False
-        """The faults have ended: every execution that begins now finishes."""
-        self._idle: dict[JobServer, None] = {}
-
-    def perform(self, move: Enqueue | CancelJob | PauseQueue | ResumeQueue) -> None:
-        """Make a move on a queue."""
-        match move:
-            case Enqueue():
-                self.enqueue(move)
-            case CancelJob(queue=queue, which=which):
-                self.cancel(queue, which)
-            case PauseQueue(queue=queue, for_s=for_s):
-                self.pause(queue, for_s)
-            case ResumeQueue(queue=queue):
-                self.resume(queue)
-
-    def enqueue(self, move: Enqueue) -> None:
-        """Put the jobs of a move into their queue."""
-        due = self.clock.wall_ms() + round(move.in_s * 1000)
-        payload = json.dumps({"takes_s": move.takes_s, "does": move.does, "times": move.times})
-        new = NewJob(payload=payload, priority=move.priority, not_before_wall_ms=due)
-        for job in self.jobs.add(move.queue, [new] * move.jobs):
-            self.note(JobAdded(self.clock.now, job, move.queue, move.priority, due))
-        self.wake()
-
-    def cancel(self, queue: str, which: int) -> None:
-        """Cancel a job that has not ended, if there is one and the database answers."""
-        found = self.jobs.find(limit=1_000_000)
-        jobs = sorted(job.id for job in found if job.queue == queue and job.state in OPEN)
-        if jobs and not self.is_away:
-            job = jobs[which % len(jobs)]
-            (state,) = self.jobs.cancel([job])
-            self.note(JobCancelAsked(self.clock.now, job, state.value))
-
-    def pause(self, queue: str, for_s: float | None) -> None:
-        """Have no job of the queue started, for a time."""
-        paused = self.jobs.pause(queue, for_s=for_s)
-        self.note(QueuePaused(self.clock.now, queue, paused.until_wall_ms))
-
-    def resume(self, queue: str) -> None:
-        """End the pause of the queue."""
-        self.jobs.resume(queue)
-        self.note(QueueResumed(self.clock.now, queue))
-        self.wake()
-
-    def wake(self) -> None:
-        """There may be jobs: the processes that wait for one look."""
-        waiting, self._idle = self._idle, {}
-        for server in waiting:
-            server.process.later(0.0, server.look)
-
-    def wait(self, server: JobServer) -> None:
-        """This process waits for a job."""
-        if server not in self._idle:
-            self._idle[server] = None
-            server.process.later(IDLE_S, server.look)
-
-    def answered(self, claimant: Claimant, ending: Ending, accepted: bool, raised_ms: int = 0) -> None:
-        """Record that the end of an execution reached the store."""
-        job, attempt = ending.claim.execution
-        who = claimant.worker, claimant.generation
-        self.note(JobAnswered(self.clock.now, *who, job, attempt, ending.state, accepted, raised_ms))
-
-    def count(self) -> None:
-        """Record what the store has."""
-        for job in sorted(self.jobs.find(limit=1_000_000), key=lambda each: each.id):
-            counts = job.attempts, job.crash_count
-            self.note(JobKept(self.clock.now, job.id, job.state, *counts, job.checkpoint))
 
 
 class JobServer:
@@ -208,11 +88,12 @@ class JobServer:
             process.later(RECONNECT_S, lambda: self._exchange(ending, raised_ms))
             return
         more = self._stops is None and not process.heartbeats.idle
-        exchanged = self._held.exchange(self._claims, ending, more=more)
-        if ending is not None:
-            self._busy -= 1
-            self.begun.pop(ending.claim.id, None)
-            queues.answered(self._claimant, ending, exchanged.accepted is True, raised_ms)
+        with queues.one_exchange():
+            exchanged = self._held.exchange(self._claims, ending, more=more)
+            if ending is not None:
+                self._busy -= 1
+                self.begun.pop(ending.claim.id, None)
+                queues.answered(self._claimant, ending, exchanged.accepted is True, raised_ms)
         if exchanged.claim is not None:
             self._take(exchanged.claim)
             return
@@ -243,6 +124,8 @@ class JobServer:
         self.begun[claim.id] = claim.attempt
         if does is JobFate.FINISHES:
             self._obedient[claim.id] = claim
+            if claim.timeout_ms is not None:
+                self.process.later(claim.timeout_ms / 1000, lambda: self._time_out(claim))
         self.process.later(takes_s / 2, lambda: self._save_half(claim))
         self.process.later(takes_s, lambda: self._conclude(claim, does))
 
@@ -253,9 +136,27 @@ class JobServer:
             del self._obedient[job]
             self._exchange(cancelled(claim))
 
+    def _time_out(self, claim: Claim) -> None:
+        """The worker asks the execution to end, because it takes too long."""
+        if self._obedient.get(claim.id) == claim and not self.process.hung:
+            del self._obedient[claim.id]
+            self._fail(claim, "timed out")
+
+    def _fail(self, claim: Claim, error: str) -> None:
+        delay = retry_delay(self._settings, claim.error_count + 1, claim.max_retries)
+        now = self._queues.clock.wall_ms()
+        self._exchange(failed(claim, error, delay, now), now)
+
     def _is_over(self, claim: Claim) -> bool:
         """Whether the execution has ended before its time."""
         return self.begun.get(claim.id) != claim.attempt
+
+    def _may_end(self, claim: Claim) -> bool:
+        """Whether an execution that obeys goes on until its end; another one of the job may have begun."""
+        if self._obedient.get(claim.id) != claim:
+            return False
+        del self._obedient[claim.id]
+        return True
 
     def _save_half(self, claim: Claim) -> None:
         if not self._is_over(claim):
@@ -272,15 +173,15 @@ class JobServer:
         queues.note(JobSaved(*whose, *claim.execution, text, accepted))
 
     def _conclude(self, claim: Claim, does: JobFate) -> None:
-        if self.process.hung or (does is JobFate.FINISHES and self._obedient.pop(claim.id, None) is None):
+        if self.process.hung or (does is JobFate.FINISHES and not self._may_end(claim)):
             return
         match does:
             case JobFate.FINISHES:
                 self._exchange(finished(claim, None))
             case JobFate.RAISES:
-                delay = retry_delay(self._settings, claim.error_count + 1, claim.max_retries)
-                now = self._queues.clock.wall_ms()
-                self._exchange(failed(claim, "it raised", delay, now), now)
+                self._fail(claim, "it raised")
+            case JobFate.OVERRUNS:
+                pass  # until its process is ended
             case JobFate.HANGS:
                 self.process.hang()
             case JobFate.ANSWERS_LATE:
@@ -302,5 +203,6 @@ class JobServer:
             return
         self._save(claim, "late part")
         ending = finished(claim, None)
-        accepted = self._claims.exchange(ending, None).accepted
-        self._queues.answered(self._claimant, ending, accepted is True)
+        with self._queues.one_exchange():
+            accepted = self._claims.exchange(ending, None).accepted
+            self._queues.answered(self._claimant, ending, accepted is True)

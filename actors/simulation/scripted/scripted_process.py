@@ -16,8 +16,9 @@ from ...spec.policies.ready_policy import Condition
 from ..scenarios.behaviours import Behaviour
 from ..scenarios.history import ConditionMet, Ended, History
 from .heartbeats import Heartbeats
-from .scripted_jobs import JobServer, ScriptedQueues
+from .scripted_jobs import JobServer
 from .scripted_probe import ScriptedProbe
+from .scripted_queues import ScriptedQueues
 
 _DIES_WITHOUT_S = 0.1
 """How soon a worker that needs the database dies without it."""

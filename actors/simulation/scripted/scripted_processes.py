@@ -22,8 +22,8 @@ from ...spec.deployment.drain_policy import DrainPolicy
 from ..scenarios.behaviours import Behaviour
 from ..scenarios.history import Asked, Ended, History, Idled, SpawnBegun, Spawned, SpawnRefused
 from ..scenarios.moves import Phase
-from .scripted_jobs import ScriptedQueues
 from .scripted_process import CLEANUP, FAULT, SUPERVISOR, ScriptedProcess
+from .scripted_queues import ScriptedQueues
 
 Script = Callable[[int], Behaviour]
 """The behaviour of the incarnation with this generation."""

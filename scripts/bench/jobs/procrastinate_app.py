@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from procrastinate import App, PsycopgConnector
 
@@ -13,3 +14,11 @@ app = App(connector=PsycopgConnector(conninfo=os.environ["PROCRASTINATE_DATABASE
 def noop(number: int) -> int:
     """Return a result at once."""
     return number
+
+
+@app.task(queue="stamp")
+def stamp(path: str) -> None:
+    """Write down when the job starts."""
+    now = time.time_ns()
+    with open(path, "a") as file:
+        file.write(f"{now}\n")

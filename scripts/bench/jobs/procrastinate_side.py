@@ -24,10 +24,10 @@ def run_procrastinate(address: str, jobs: int, workers: int) -> Result:
     """The same jobs, not deleted when they are done."""
     environment = {**os.environ, "PROCRASTINATE_DATABASE": address}
     subprocess.run([sys.executable, "-c", _FILL, str(jobs)], env=environment, check=True)
-    command = [sys.executable, "-m", "procrastinate", "--app", "scripts.bench.jobs.procrastinate_app.app",
-               "worker", "--queues", "noop", "--concurrency", "1", "--delete-jobs", "never"]  # fmt: skip
     running = [
-        subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.Popen(
+            worker_command("noop"), env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
         for _ in range(workers)
     ]
     try:
@@ -46,3 +46,9 @@ def run_procrastinate(address: str, jobs: int, workers: int) -> Result:
             process.send_signal(signal.SIGKILL)
             process.wait()
     return Result("Procrastinate", jobs, seconds, rate, lost, repeated=0)
+
+
+def worker_command(queue: str) -> list[str]:
+    """A worker process that serves this queue."""
+    return [sys.executable, "-m", "procrastinate", "--app", "scripts.bench.jobs.procrastinate_app.app",
+            "worker", "--queues", queue, "--concurrency", "1", "--delete-jobs", "never"]  # fmt: skip

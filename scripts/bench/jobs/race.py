@@ -30,6 +30,9 @@ class Result:
     repeated: int
     """Executions beyond the first of a job, where the library records them."""
 
+    def __str__(self) -> str:
+        return f"{self.name:<16}{self.rate:8.0f} jobs/s; {self.lost} lost, {self.repeated} repeated"
+
 
 def watch(done: Callable[[], int], jobs: int) -> tuple[float, float]:
     """Check until all jobs are done or progress ends; the seconds from first to last, and the rate."""

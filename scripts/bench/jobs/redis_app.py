@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
@@ -22,3 +23,16 @@ def noop(number: int) -> int:
 def noop_actor(number: int) -> None:
     """Record the result, since Dramatiq stores none by default."""
     counted.hset("dramatiq-results", str(number), number)
+
+
+def stamp(path: str) -> None:
+    """Write down when the job starts."""
+    now = time.time_ns()
+    with open(path, "a") as file:
+        file.write(f"{now}\n")
+
+
+@dramatiq.actor(max_retries=0)
+def stamp_actor(path: str) -> None:
+    """The same, for Dramatiq."""
+    stamp(path)

@@ -22,7 +22,7 @@ SELECT busy.key FROM rekindle_job AS busy WHERE busy.state = 'running' AND busy.
     AND busy.queue = :queue AND busy.key IS NOT NULL GROUP BY busy.key HAVING count(*) >= :key_concurrency"""
 _SPENT = """
 SELECT spent.key FROM rekindle_queue_key AS spent
-WHERE spent.queue = :queue AND spent.bucket_full_us > :spent"""
+WHERE spent.queue = :queue AND spent.bucket_full_us > :spent AND spent.bucket_full_us <= :latest"""
 
 _DUE = "job.queue = :queue AND job.state = 'pending' AND job.not_before_wall_ms <= :now"
 
@@ -72,7 +72,7 @@ LATER = """
 SELECT (SELECT min(not_before_wall_ms) FROM rekindle_job
         WHERE queue = :queue AND state = 'pending' AND not_before_wall_ms > :now),
     (SELECT min(bucket_full_us) FROM rekindle_queue_key
-        WHERE queue = :queue AND bucket_full_us > :spent)"""
+        WHERE queue = :queue AND bucket_full_us > :spent AND bucket_full_us <= :latest)"""
 
 SET_BUCKET = "UPDATE rekindle_queue SET bucket_full_us = :full WHERE name = :queue"
 

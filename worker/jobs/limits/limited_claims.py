@@ -33,6 +33,9 @@ Run = Callable[[str, dict[str, Any]], list[Any]]
 
 NO_LIMIT = 2**62
 
+CLOCKS_DIFFER_US = 60_000_000
+"""How much the clocks of workers on several hosts may differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -46,12 +49,17 @@ class Bucket:
         """The time in which one token comes."""
         return max(1, self.period_us // self.tokens)
 
+    def latest_us(self, now_us: int) -> int:
+        """By when an empty bucket is full again: a later time was stored before the clock was set back."""
+        return now_us + self.tokens * self.interval_us + CLOCKS_DIFFER_US
+
     def free_at_us(self, full_at_us: int) -> int:
         """When there is a token to take, or was."""
         return full_at_us - (self.tokens - 1) * self.interval_us
 
     def taken(self, full_at_us: int, now_us: int) -> int:
         """When the bucket is full again after a token was taken."""
+        full_at_us = 0 if full_at_us > self.latest_us(now_us) else full_at_us
         return max(full_at_us, now_us) + self.interval_us
 
 
@@ -65,6 +73,12 @@ class Limits:
     key_rate: Bucket | None
     full_at_us: int
 
+    def free_at_us(self, now_us: int) -> int:
+        """When the rate lets a job of the queue start; 0: now."""
+        if self.rate is None or self.full_at_us > self.rate.latest_us(now_us):
+            return 0
+        return self.rate.free_at_us(self.full_at_us)
+
     @property
     def has_keys(self) -> bool:
         """Whether jobs are limited by their keys."""
@@ -72,10 +86,11 @@ class Limits:
 
     def values(self, now_us: int) -> dict[str, Any]:
         """The values by which keys at their limits are found."""
-        spent = NO_LIMIT
+        spent = latest = NO_LIMIT
         if self.key_rate is not None:
             spent = now_us + (self.key_rate.tokens - 1) * self.key_rate.interval_us
-        return {"key_concurrency": self.key_concurrency or NO_LIMIT, "spent": spent}
+            latest = self.key_rate.latest_us(now_us)
+        return {"key_concurrency": self.key_concurrency or NO_LIMIT, "spent": spent, "latest": latest}
 
 
 def limits_of(run: Run, queue: str, *, lock: bool = False) -> Limits | None:
@@ -95,7 +110,7 @@ def limited_claim(
     """Claim the first job of the queue that no limit holds back."""
     values = request_values(request, queue, claimant)
     now_us = values["now"] * 1000
-    if _is_full(run, queue, limits) or (limits.rate and limits.rate.free_at_us(limits.full_at_us) > now_us):
+    if _is_full(run, queue, limits) or limits.free_at_us(now_us) > now_us:
         return Exchanged()
     values |= limits.values(now_us)
     while (found := _first_free(run, values, limits)) is not None:
@@ -116,9 +131,8 @@ def limited_next(run: Run, queue: str, values: dict[str, Any], limits: Limits) -
     due = next_due(next(iter(run(base.NEXT_DUE, values)), None))
     if due == float("inf") or _is_full(run, queue, limits):
         return float("inf")
-    if limits.rate is not None:
-        due = max(due, limits.rate.free_at_us(limits.full_at_us) / 1000)
     now_ms = now_wall_ms()
+    due = max(due, limits.free_at_us(now_ms * 1000) / 1000)
     values = {**values, **limits.values(now_ms * 1000)}
     if due > now_ms or not limits.has_keys or _first_free(run, values, limits) is not None:
         return due

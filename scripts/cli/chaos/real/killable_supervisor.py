@@ -30,7 +30,7 @@ from rekindle.actors.simulation.scenarios.history import (
     Stored,
     SupervisorStarted,
 )
-from rekindle.actors.simulation.scenarios.job_entries import JobReleased
+from rekindle.actors.simulation.scenarios.jobs.job_entries import JobReleased
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
 from rekindle.actors.spec.policies.stop_policy import Urgency

@@ -32,6 +32,13 @@ from rekindle.actors.simulation.scenarios.invariants import (
     no_event_is_missing,
     unreached,
 )
+from rekindle.actors.simulation.scenarios.jobs.job_moves import (
+    CancelJob,
+    Enqueue,
+    LimitQueue,
+    PauseQueue,
+    ResumeQueue,
+)
 from rekindle.actors.simulation.scenarios.known_state import Facts
 from rekindle.actors.simulation.scenarios.moves import (
     EVERY_WORKER,
@@ -298,7 +305,7 @@ class RealRun:
                 pass  # the supervisor of a real run is a part of its host; tests/running upgrades a real one
             case moves.RollOut():
                 pass  # `scripts/chaos/gapless` rolls real servers out
-            case moves.Enqueue() | moves.CancelJob() | moves.PauseQueue() | moves.ResumeQueue():
+            case Enqueue() | CancelJob() | PauseQueue() | ResumeQueue() | LimitQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
                 for worker in self.scenario.ids if move.worker == EVERY_WORKER else (move.worker,):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .history_entry import HistoryEntry
+from ..history_entry import HistoryEntry
 
 
 class JobAdded(HistoryEntry, frozen=True, gc=False):
@@ -12,6 +12,14 @@ class JobAdded(HistoryEntry, frozen=True, gc=False):
     queue: str
     priority: int
     due_ms: int
+    key: str | None = None
+    timeout_ms: int | None = None
+    expires_ms: int | None = None
+    after: tuple[int, ...] = ()
+    """The jobs that must be done before it, and were not."""
+    batch: int | None = None
+    ends_batch: int | None = None
+    """The batch after whose end it runs; its jobs were put in before it."""
 
 
 class JobClaimed(HistoryEntry, frozen=True, gc=False):
@@ -68,6 +76,10 @@ class JobReleased(HistoryEntry, frozen=True, gc=False):
     state: str
     crash_count: int
     counted: bool
+    timed_out: bool = False
+    """Whether its process was ended because the job took too long."""
+    wall_ms: int = 0
+    """When the supervisor learned of the end, on the wall clock."""
 
 
 class JobKept(HistoryEntry, frozen=True, gc=False):
@@ -78,6 +90,15 @@ class JobKept(HistoryEntry, frozen=True, gc=False):
     attempts: int
     crash_count: int
     checkpoint: str | None = None
+    batch_counts: str | None = None
+    """How the jobs of a batch ended, as the job after it is told."""
+
+
+class JobExpired(HistoryEntry, frozen=True, gc=False):
+    """A job that had not begun in time was given up, at that time of the wall clock."""
+
+    job: int
+    wall_ms: int
 
 
 class JobCancelAsked(HistoryEntry, frozen=True, gc=False):
@@ -98,3 +119,32 @@ class QueueResumed(HistoryEntry, frozen=True, gc=False):
     """The pause of a queue was ended."""
 
     queue: str
+
+
+class QueueLimited(HistoryEntry, frozen=True, gc=False):
+    """A queue has these limits from now on, and no others."""
+
+    queue: str
+    concurrency: int | None = None
+    rate: int | None = None
+    key_concurrency: int | None = None
+    key_rate: int | None = None
+    per_ms: int = 1000
+    """The time of both rates."""
+
+
+JobEntry = (
+    JobAdded
+    | JobClaimed
+    | JobBegun
+    | JobSaved
+    | JobAnswered
+    | JobReleased
+    | JobKept
+    | JobExpired
+    | JobCancelAsked
+)
+"""What happens to one job."""
+
+QueueEntry = QueuePaused | QueueResumed | QueueLimited
+"""What is set for a queue."""

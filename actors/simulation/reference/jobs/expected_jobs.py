@@ -8,65 +8,38 @@ and a job that has used up its retries is toxic. Nothing else changes a job, and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...spec.policies.retention_policy import Retention
-from ..scenarios.history import Announced, Concluded, Decided, Ended, Stored, SupervisorStarted
-from ..scenarios.job_entries import (
+from ....spec.policies.retention_policy import Retention
+from ...scenarios.history import Announced, Concluded, Decided, Ended, Stored, SupervisorStarted
+from ...scenarios.jobs.job_entries import (
     JobAdded,
     JobAnswered,
     JobBegun,
     JobCancelAsked,
     JobClaimed,
+    JobExpired,
     JobKept,
     JobReleased,
     JobSaved,
+    QueueLimited,
     QueuePaused,
     QueueResumed,
 )
-from ..scenarios.known_state import Facts
-from .promise import SETTLED_S, Deadlines, Promise
+from ...scenarios.known_state import Facts
+from ..promise import EXACT_S, SETTLED_S, Deadlines, Promise
+from .job_chains import Chains
+from .known_job import Incarnation, KnownJob
+from .queue_limits import Limits
 
 KEPT = Retention()
 """What is kept of the past where nothing else is said."""
 RELEASES = {"pending": "job_requeued", "toxic": "job_convicted", "cancelled": "job_cancelled"}
 """The event of a release, by the state of the job after it."""
-Incarnation = tuple[str, int]
-"""A worker and a generation."""
-
-
-@dataclass(slots=True)
-class _Job:
-    """What follows for one job."""
-
-    number: int
-    queue: str
-    priority: int
-    due_ms: int
-    state: str = "pending"
-    attempts: int = 0
-    crashes: int = 0
-    errors: int = 0
-    holder: Incarnation | None = None
-    """The process that claimed it last."""
-    life: int = 0
-    """The life of the supervisor in which it was claimed last."""
-    has_begun: bool = False
-    has_ended: bool = True
-    """The last execution is over: it answered, or its process ended."""
-    is_alone: bool = False
-    is_cancelled: bool = False
-    """An operator cancelled it while it was executed: it ends as cancelled, whatever its execution does."""
-    checkpoint: str | None = None
-    """The last that was accepted, until the job is done."""
-    blamed_for: set[Incarnation] = field(default_factory=set)
-
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        """Its place in the queue."""
-        return self.priority, self.due_ms, self.number
+LATE_S = 30.0
+"""How much later than it may a job ends with its process at the latest: its worker has to report it first."""
 
 
 def _days_kept(state: str) -> float | None:
@@ -81,7 +54,9 @@ class Jobs(Promise):
 
     def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
         super().__init__(facts, deadlines)
-        self._jobs: dict[int, _Job] = {}
+        self._jobs: dict[int, KnownJob] = {}
+        self._chains = Chains(self._jobs)
+        self._limits = Limits()
         self._is_blameless: dict[Incarnation, bool] = {}
         """The cause of each death as it was decided last; a decision may be lost with its supervisor."""
         self._recorded: set[Incarnation] = set()
@@ -107,6 +82,8 @@ class Jobs(Promise):
             JobCancelAsked: self._cancel_asked,
             QueuePaused: self._paused,
             QueueResumed: self._resumed,
+            QueueLimited: self._limits.changed,
+            JobExpired: self._expired,
             JobAnswered: self._answered,
             JobReleased: self._released,
             Announced: self._announced,
@@ -115,9 +92,18 @@ class Jobs(Promise):
         }
 
     def _added(self, entry: JobAdded) -> None:
-        self._jobs[entry.job] = _Job(entry.job, entry.queue, entry.priority, entry.due_ms)
+        self._jobs[entry.job] = KnownJob.of(entry)
 
-    def _held_by(self, whose: Incarnation) -> list[_Job]:
+    def _end(self, job: KnownJob, state: str) -> None:
+        """A job is in this state from now on, with all that follows from it."""
+        job.state = state
+        if not job.is_open:
+            self._chains.ended(job)
+
+    def _running(self, queue: str) -> list[KnownJob]:
+        return [job for job in self._jobs.values() if (job.queue, job.state) == (queue, "running")]
+
+    def _held_by(self, whose: Incarnation) -> list[KnownJob]:
         return [job for job in self._jobs.values() if job.state == "running" and job.holder == whose]
 
     # ── claims ───────────────────────────────────────────────────────────────────────────
@@ -137,25 +123,33 @@ class Jobs(Promise):
             yield f"{who} continues job {job.number} from {entry.checkpoint}, not from {job.checkpoint}"
         if self._is_paused(job.queue, entry.wall_ms):
             yield f"job {job.number} is claimed by {who} although its queue {job.queue} is paused"
+        if job.is_over(entry.wall_ms):
+            yield f"job {job.number} is claimed by {who} although it has expired"
         yield from self._order(job, entry, who)
         yield from self._company(job, entry, who)
+        yield from self._limits.broken(job, entry, self._running(job.queue))
         isolate = self._policy(entry.worker).isolates
         job.state, job.attempts, job.holder = "running", entry.attempt, (entry.worker, entry.generation)
         job.life, job.has_begun, job.has_ended = self.facts.life, False, False
+        job.claimed_at, job.claimed_ms = entry.at, entry.wall_ms
         job.is_alone = isolate and job.crashes > 0
+        self._expect_end(job)
 
     def _policy(self, worker: str) -> Any:
         return self.facts.workers[worker].spec.jobs
 
-    def _order(self, job: _Job, entry: JobClaimed, who: str) -> Iterator[str]:
-        """Smaller priorities first, then the longest due."""
+    def _order(self, job: KnownJob, entry: JobClaimed, who: str) -> Iterator[str]:
+        """Smaller priorities first, then the longest due; jobs whose key is at its limit are passed over."""
+        running = self._running(job.queue)
         for other in self._jobs.values():
             if other.state != "pending" or other.queue != job.queue or other.due_ms > entry.wall_ms:
+                continue
+            if other.is_over(entry.wall_ms) or self._limits.holds_back(other, entry.wall_ms, running):
                 continue
             if other.rank < job.rank:
                 yield f"job {job.number} is claimed by {who} before job {other.number}"
 
-    def _company(self, job: _Job, entry: JobClaimed, who: str) -> Iterator[str]:
+    def _company(self, job: KnownJob, entry: JobClaimed, who: str) -> Iterator[str]:
         """A suspect runs alone where the policy says so."""
         if not self._policy(entry.worker).isolates:
             return
@@ -178,9 +172,9 @@ class Jobs(Promise):
 
     def _cancel_asked(self, entry: JobCancelAsked) -> Iterator[str]:
         job = self._jobs[entry.job]
-        job.is_cancelled = job.state == "running"
-        if job.state == "pending":
-            job.state = "cancelled"
+        job.is_cancelled, job.cancelled_at = job.state == "running", entry.at
+        if job.state in ("pending", "waiting"):
+            self._end(job, "cancelled")
         if entry.state != job.state:
             yield f"job {job.number} is {entry.state} after it was cancelled, not {job.state}"
 
@@ -211,24 +205,24 @@ class Jobs(Promise):
         if not entry.accepted and may_end:
             yield f"{name} is refused although its claim is in force"
         if is_in_force and job.is_cancelled:
-            job.state = "cancelled"
+            self._end(job, "cancelled")
         if not entry.accepted or job.is_cancelled:
             return
         if entry.state == "done":
             job.crashes, job.checkpoint = 0, None
         else:
             job.errors += 1
-            yield from self._after_error(job, entry)
-        job.state = entry.state
+            yield from self._after_error(job, entry, entry.raised_ms)
+        self._end(job, entry.state)
 
-    def _after_error(self, job: _Job, entry: JobAnswered) -> Iterator[str]:
+    def _after_error(self, job: KnownJob, entry: JobAnswered | JobReleased, failed_ms: int) -> Iterator[str]:
         policy = self._policy(entry.worker)
         again = job.errors <= policy.error_retries
         if again != (entry.state == "pending"):
             yield f"job {job.number} is {entry.state} after {job.errors} errors"
         if again:
             delay_s = min(policy.retry_delay_s * 2.0 ** (job.errors - 1), policy.max_retry_delay_s)
-            job.due_ms = entry.raised_ms + round(delay_s * 1000)
+            job.due_ms = failed_ms + round(delay_s * 1000)
 
     # ── the ends of processes ────────────────────────────────────────────────────────────
 
@@ -271,18 +265,34 @@ class Jobs(Promise):
             yield f"{name} is released, but that process does not hold it"
         if not job.has_ended:
             yield f"{name} is released before the end of the process"
-        yield from (self._pardon if job.is_cancelled else self._blame)(job, entry, whose, name)
-        job.state, job.crashes = entry.state, entry.crash_count
-        word = RELEASES[entry.state]
+        is_late = job.takes_too_long(entry.wall_ms) and job.life == self.facts.life
+        if entry.timed_out and (job.is_cancelled or entry.counted or not is_late):
+            yield f"{name} is said to have taken too long"
+        if entry.timed_out:
+            yield from self._time_out(job, entry, name)
+        else:
+            yield from (self._pardon if job.is_cancelled else self._blame)(job, entry, whose, name)
+            if is_late and not job.is_cancelled and not entry.counted:
+                yield f"{name} took too long, and is {entry.state} as if it had not"
+        job.crashes = entry.crash_count
+        self._end(job, entry.state)
+        word = "job_timed_out" if entry.timed_out else RELEASES[entry.state]
         key = (word, str(job.number), entry.generation)
         self.by(key, entry.at, lambda: f"{word} of {name} is not announced")
 
-    def _pardon(self, job: _Job, entry: JobReleased, _: Incarnation, name: str) -> Iterator[str]:
+    def _pardon(self, job: KnownJob, entry: JobReleased, _: Incarnation, name: str) -> Iterator[str]:
         """A cancelled job is cancelled, and the end of its process counts against no job."""
         if (entry.state, entry.crash_count, entry.counted) != ("cancelled", job.crashes, False):
             yield f"{name} was cancelled, and is {entry.state} with {entry.crash_count} crashes"
 
-    def _blame(self, job: _Job, entry: JobReleased, whose: Incarnation, name: str) -> Iterator[str]:
+    def _time_out(self, job: KnownJob, entry: JobReleased, name: str) -> Iterator[str]:
+        """A job that takes too long has failed, and neither it nor its worker has crashed."""
+        job.errors += 1
+        yield from self._after_error(job, entry, entry.wall_ms)
+        if entry.crash_count != job.crashes:
+            yield f"{name} took too long, and has {entry.crash_count} crashes, not {job.crashes}"
+
+    def _blame(self, job: KnownJob, entry: JobReleased, whose: Incarnation, name: str) -> Iterator[str]:
         died = whose in self._recorded and not self._is_blameless.get(whose)
         # What a process had begun is not in the store: for the next supervisor every claim was begun.
         begun = job.has_begun or job.life != self.facts.life
@@ -300,9 +310,56 @@ class Jobs(Promise):
         if entry.counted:
             job.blamed_for.add(whose)
 
-    def _announced(self, entry: Announced) -> None:
-        if entry.event in RELEASES.values():
+    def _announced(self, entry: Announced) -> Iterator[str]:
+        if entry.event == "job_timed_out" or entry.event in RELEASES.values():
             self.done((entry.event, entry.about, entry.generation))
+        if entry.event == "worker_recycled" and entry.worker is not None:
+            yield from self._recycled(entry.worker, entry.at)
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────
+
+    def _expired(self, entry: JobExpired) -> Iterator[str]:
+        job = self._jobs[entry.job]
+        if job.state != "pending" or not job.is_over(entry.wall_ms):
+            yield f"job {job.number}, which is {job.state} after {job.attempts} attempts, expires early"
+        self._end(job, "expired")
+
+    def _expect_end(self, job: KnownJob) -> None:
+        """An execution that takes too long is ended with its process, while its supervisor can do so."""
+        if job.timeout_ms is None or job.holder is None:
+            return
+        worker, attempt = self.facts.workers[job.holder[0]], job.attempts
+        grace_s = self._policy(job.holder[0]).cancel_grace_s + worker.spec.stop.total_s
+        due, clock = job.claimed_at + job.timeout_ms / 1000 + grace_s + LATE_S, self.facts.clock_range
+
+        def why() -> str | None:
+            is_same = (job.state, job.attempts, job.life) == ("running", attempt, self.facts.life)
+            ordered = max(worker.ordered_at, worker.recycled_at, worker.status_since) >= job.claimed_at
+            is_up = worker.status == "healthy" and not ordered and clock == self.facts.clock_range
+            if not is_same or not is_up or job.has_ended or not self.store_is_settled(due - LATE_S):
+                return None
+            return f"job {job.number} runs on at {due:g}, although it may take {job.timeout_ms} ms"
+
+        self.by(("timeout", job.number, attempt), due, why)
+
+    def _recycled(self, worker: str, at: float) -> Iterator[str]:
+        """No process is ended for a job before that job has had its time, and some more to end by itself."""
+        if self.facts.workers[worker].spec.recycle is not None or self._policy(worker) is None:
+            return
+        held = [job for job in self._jobs.values() if job.state == "running" and job.holder]
+        grace_s = self._policy(worker).cancel_grace_s
+        if not any(
+            job.holder[0] == worker and self._may_be_ended(job, at - grace_s) for job in held if job.holder
+        ):
+            yield f"{worker} gets a new process, although no job of it had to end"
+
+    def _may_be_ended(self, job: KnownJob, at: float) -> bool:
+        if job.is_cancelled and job.cancelled_at <= at + EXACT_S:
+            return True
+        if job.timeout_ms is None:
+            return False
+        since = job.claimed_at + (0 if self.facts.clock_range != (0.0, 0.0) else job.timeout_ms / 1000)
+        return since <= at + EXACT_S
 
     # ── the store ────────────────────────────────────────────────────────────────────────
 
@@ -314,8 +371,11 @@ class Jobs(Promise):
             yield f"job {job.number} is {has}, not {job.state} after {job.attempts} and {job.crashes}"
         if entry.checkpoint != job.checkpoint:
             yield f"job {job.number} has the checkpoint {entry.checkpoint}, not {job.checkpoint}"
+        told = None if entry.batch_counts is None else json.loads(entry.batch_counts)
+        if told != job.batch_counts:
+            yield f"job {job.number} is told of its batch {told}, not {job.batch_counts}"
 
-    def _may_be_old(self, job: _Job) -> bool:
+    def _may_be_old(self, job: KnownJob) -> bool:
         """Whether the clock was set so far that the job may be one of long ago, which is deleted."""
         back, forward = self.facts.clock_range
         days = _days_kept(job.state)

@@ -1,0 +1,1 @@
+"""What must follow for jobs: who may claim them, when they end, what comes after them."""

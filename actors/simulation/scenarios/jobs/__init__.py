@@ -1,0 +1,1 @@
+"""Jobs in a scenario: moves on queues, and what happens to jobs."""
