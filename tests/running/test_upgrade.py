@@ -286,3 +286,14 @@ def test_a_program_that_fails_after_the_exec_gives_way_to_the_former_one(
     os.kill(before["worker:bound:0"], signal.SIGKILL)
     crew.wait_for("worker:bound:0", generation=2, status="healthy")
     assert upgraded(crew)["failed"] is None
+
+
+def test_a_stop_that_comes_while_the_supervisor_hands_over_is_obeyed_by_the_next_program(
+    crew: Running,
+) -> None:
+    """It was forgotten: the supervisor ran on, and systemd would have killed it after 90 s."""
+    crew.order("upgrade")
+    assert eventually(lambda: "upgrade: handing over to" in crew.text())
+    crew.signal(signal.SIGTERM)
+    assert crew.end() == 0
+    assert "supervisor: stopping" in crew.text()

@@ -17,7 +17,6 @@ from collections.abc import Callable, Container
 from concurrent.futures import Future
 from contextlib import ExitStack
 from queue import Empty
-from typing import Literal
 
 from loguru import logger
 
@@ -46,10 +45,10 @@ from .platform.subreaper import adopt_orphans
 from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
 from .task_results import TaskResults
-from .upgrade.handing import Handing, Wanted
+from .upgrade.handing import Handing, PendingOrders, Wanted, Word
 from .upgrade.left import NOTHING_LEFT, Left
 
-Order = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"] | Wanted
+Order = Word | Wanted
 
 STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
@@ -187,10 +186,12 @@ class Runner:
             signal.SIGUSR1: self._on_upgrade_signal,
             signal.SIGUSR2: reopen,
         }
-        with handle_signals(handlers, self._on_main, left.signals) as pipe:
+        self._resume(left.runner.pending)
+        with handle_signals(handlers, self._on_main, left.signals) as signals:
             self._results.restore(left.runner.task_codes)
             if self.handing is not None:
-                self.handing.signals, self.handing.task_codes = pipe, self._results.codes
+                self.handing.signals, self.handing.pending = signals, self._pending
+                self.handing.task_codes = self._results.codes
             if left.inheritance is None:
                 self._fleet.start()
             else:
@@ -201,6 +202,24 @@ class Runner:
             code = self._process_orders()
             self._stop()
         return code or (1 if self._fleet.unsaved_records else 0)
+
+    def _pending(self) -> PendingOrders:
+        """The orders that came after the one to hand over."""
+        words: list[Word] = []
+        while self._orders:
+            order = self._orders.get(0.0)
+            if not isinstance(order, Wanted):
+                words.append(order)
+        return PendingOrders(
+            words=tuple(words), stop_signals=self._stop_signals, essential_code=self._essential_code
+        )
+
+    def _resume(self, pending: PendingOrders) -> None:
+        """Follow the orders that the former program of this process had no time for."""
+        self._stop_signals += pending.stop_signals
+        self._essential_code = self._essential_code or pending.essential_code
+        for word in pending.words:
+            self._orders.put(word)
 
     def listen(self) -> None:
         """Log events and act on them from now on."""

@@ -22,12 +22,27 @@ END = b"\0"
 
 MOST_AT_ONCE = 64
 
+HANDLED_S = 5.0
+"""How long the handlers of the signals so far may take."""
+
 
 class SignalPipe(NamedTuple):
     """The ends of the pipe to which the interpreter writes the numbers of signals."""
 
     received: int
     wakeup: int
+
+
+class Handling(NamedTuple):
+    """The pipe, and the thread that handles what is in it."""
+
+    pipe: SignalPipe
+    listener: threading.Thread
+
+    def end(self) -> None:
+        """Leave signals in the pipe from now on, for the program that follows; earlier ones are handled."""
+        os.write(self.pipe.wakeup, END)
+        self.listener.join(HANDLED_S)
 
 
 def at_once(call: Callable[[], object]) -> object:
@@ -40,7 +55,7 @@ def handle_signals(
     handlers: Mapping[int, Callable[[], None]],
     on_main: Callable[[Callable[[], object]], object] = at_once,
     inherited: SignalPipe | None = None,
-) -> Iterator[SignalPipe]:
+) -> Iterator[Handling]:
     """Call these handlers when their signals arrive, one at a time, until the block ends.
 
     A signal that the caller of the program had blocked is unblocked, or it would never arrive.
@@ -62,7 +77,7 @@ def handle_signals(
         former = on_main(lambda: set_handlers(handlers, wakeup))
         assert isinstance(former, ExitStack)
         stack.callback(on_main, former.close)
-        yield pipe
+        yield Handling(pipe, listener)
 
 
 def set_handlers(numbers: Iterable[int], wakeup: int) -> ExitStack:
@@ -75,11 +90,6 @@ def set_handlers(numbers: Iterable[int], wakeup: int) -> ExitStack:
     mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     former.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
     return former
-
-
-def stop_handling(pipe: SignalPipe) -> None:
-    """Leave signals in the pipe from now on, for the program that follows."""
-    os.write(pipe.wakeup, END)
 
 
 def hold_signals() -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from loguru import logger
@@ -27,13 +28,26 @@ from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.persistence.store import SqlStore
 
 from ..fleet import Fleet
-from ..platform.signals import SignalPipe, stop_handling
+from ..platform.signals import Handling
 from ..platform.state_lock import StateLock
 from .dry_start import ANSWER
 from .program import CHECK, DOCUMENT, command_line, execute
 
 CHECK_S = 30.0
 """How long the dry start of another installation may take."""
+
+
+Word = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]
+"""An order to the process of `rekindle run`."""
+
+
+class PendingOrders(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What came too late for this program."""
+
+    words: tuple[Word, ...] = ()
+    stop_signals: int = 0
+    """How many signals have asked for a stop."""
+    essential_code: int = 0
 
 
 class RunnerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +58,7 @@ class RunnerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     task_codes: dict[str, int] = {}
     counts: dict[str, int] = {}
     """How many workers of a group run, where that differs from the file."""
+    pending: PendingOrders = PendingOrders()
 
 
 class StoreLock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,9 +98,10 @@ class Handing:
         self.blind_ms: int | None = None
         self.control: ControlServer | None = None
         self.http: HttpServer | None = None
-        self.signals: SignalPipe | None = None
+        self.signals: Handling | None = None
         self.spared: tuple[int, ...] = ()
         self.task_codes: Callable[[], dict[str, int]] = dict
+        self.pending: Callable[[], PendingOrders] = PendingOrders
         self._begin = begin
         self._checking = threading.Lock()
 
@@ -162,13 +178,20 @@ class Handing:
                 estate.leave("store_lock", StoreLock(session=self._store.lock))
         at = time.monotonic()
         self._fleet.hand_over(estate)
-        state = RunnerState(spared=self.spared, task_codes=self.task_codes(), counts=self._fleet.counts())
-        estate.leave("runner", state)
         if self.signals is not None:
-            stop_handling(self.signals)
-            estate.leave("signals", None, **self.signals._asdict())
+            self.signals.end()
+            estate.leave("signals", None, **self.signals.pipe._asdict())
+        estate.leave("runner", self._runner_state())
         document = self._document(estate, at)
         self._launcher.ask(lambda: _execute(wanted.argv, document))
+
+    def _runner_state(self) -> RunnerState:
+        return RunnerState(
+            spared=self.spared,
+            task_codes=self.task_codes(),
+            counts=self._fleet.counts(),
+            pending=self.pending(),
+        )
 
     def _document(self, estate: Estate, at: float | None = None) -> HandOver:
         return HandOver(
