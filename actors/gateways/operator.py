@@ -126,6 +126,10 @@ class Operator(Protocol):
         """End a subscription. Never waits."""
         ...
 
+    def origins(self) -> Mapping[str, str | None]:
+        """Where its `configuration` and its `database` are, without passwords. Never waits."""
+        ...
+
     def gateways(self) -> tuple[GatewayState, ...]:
         """The states of the gateways that send events. Never waits."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -153,6 +153,10 @@ class SystemView:
             each.name for spec in self._workers.specs if spec.id == component_id for each in spec.sockets
         ]
         return {name: where[name] for name in named if name in where}
+
+    def origins(self) -> Mapping[str, str | None]:
+        """Where its configuration and its database are; only the host of a `System` knows."""
+        return {"configuration": None, "database": None}
 
     def alerts(self) -> tuple[Alert, ...]:
         """The open alerts and the latest closed ones, the most severe first."""

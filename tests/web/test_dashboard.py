@@ -368,14 +368,28 @@ def test_a_lost_supervisor_is_reported_and_found_again_without_a_reload(
     dashboard.running.kill()
     window.page.wait_for_selector("#banner:not([hidden])", timeout=PATIENCE_MS)
     assert "lost" in window.page.locator("#banner").inner_text()
+    is_frozen(window)
     dashboard.begin()
     now = pid_of(dashboard, STEADY)
     window.page.wait_for_selector('#live[data-state="live"]', timeout=2 * PATIENCE_MS)
     cell = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Pid"]\').textContent'
     window.wait_until(f"{cell} === '{now}'")
     assert not window.page.locator("#banner").is_visible()
+    assert window.row(STEADY).get_by_role("button").first.is_enabled()
     assert window.page.evaluate("window.sameDocument")
     window.errors.clear()  # the browser notes every connection that was refused
+
+
+def is_frozen(window: Window) -> None:
+    """Offline: the clock of the page goes on, those of the workers do not, and no command can be given."""
+    said = window.page.locator("#live-word").inner_text()
+    assert said.startswith("Offline for ")
+    assert "Last heard" in window.page.locator("#banner").inner_text()
+    clock = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Uptime"]\').textContent'
+    uptime = window.page.evaluate(clock)
+    window.wait_until(f"document.querySelector('#live-word').textContent !== {said!r}")
+    assert window.page.evaluate(clock) == uptime
+    assert window.row(STEADY).get_by_role("button").first.is_disabled()
 
 
 def test_a_page_of_another_origin_can_neither_read_nor_order(browser: Browser, dashboard: Dashboard) -> None:

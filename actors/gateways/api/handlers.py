@@ -23,6 +23,7 @@ from ...views.event_sentences import document_with_text
 from ..gateway_state import GatewayState
 from ..operator import Operator, Rolling
 from ..serving.json_values import CommandResult, view, view_type
+from ..serving.own_usage import own_usage
 from .event_log import read_log
 from .request_bodies import EventLogQuery, InvalidRequestError, OutputQuery, SignalArguments, topics_of
 from .route import Request
@@ -63,6 +64,16 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """The gateways that send events elsewhere."""
     queue_depth: int
     """How many jobs wait in all queues, when they were last looked at."""
+    python: str
+    """The version of the interpreter."""
+    memory_mb: float | None
+    """What the supervisor's process uses now, without its workers."""
+    threads: int
+    descriptors: int | None
+    configuration: str | None
+    """The configuration file, if there is one."""
+    database: str | None
+    """Where the state is stored, without a password; None if only the host knows."""
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +163,7 @@ class EventLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def info(request: Request) -> object:
-    report = request.operator.report()
+    report, origins = request.operator.report(), request.operator.origins()
     return Info(
         version=request.identity.version,
         pid=request.identity.pid,
@@ -166,6 +177,9 @@ def info(request: Request) -> object:
         degraded=report.degraded,
         gateways=view(request.operator.gateways()),
         queue_depth=_queue_depth(request.operator),
+        **view(own_usage()),
+        configuration=origins["configuration"],
+        database=origins["database"],
     )
 
 

@@ -31,6 +31,8 @@ from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.spec.spec_changes import Changes
 from rekindle.actors.system.memories import leave_memory
+from rekindle.actors.views.redaction import without_password
+from rekindle.persistence import MemoryStore
 
 from ..config import Config, ConfigError, load
 from ..config.model import Group
@@ -97,6 +99,8 @@ class Fleet(System):
         self._config = config
         self._as_loaded = config
         """The file as it was last loaded, without what was scaled since."""
+        is_temporary = isinstance(store, MemoryStore)
+        self._database = "none: in memory" if is_temporary else without_password(config.database)
         self.upgrades: Upgrades | None = None
         """Checks and begins upgrades; None: this process cannot be upgraded."""
         self._begun_with = config
@@ -244,6 +248,11 @@ class Fleet(System):
     def hand_over(self, estate: Estate) -> None:
         """Stop everything but the processes, and leave what the program that follows needs."""
         self._lifecycle.freeze(estate)
+
+    def origins(self) -> Mapping[str, str | None]:
+        """The configuration file, if there is one, and the database without its password."""
+        file = str(self._config.path) if self._config.text is None else None
+        return {"configuration": file, "database": self._database}
 
     def latest_upgrade(self) -> Summary:
         """How often this process was upgraded, and what became of the latest attempt."""

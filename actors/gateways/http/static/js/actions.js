@@ -1,6 +1,7 @@
 // Commands: the dialog explains them before, a line reports the result after.
 
 import { API, get, Problem, post, worker as workerPath } from "./api.js";
+import { askFirst } from "./dialog.js";
 import { byId, el } from "./dom.js";
 import { refreshAll, refreshWorker, signedOut, state } from "./store.js";
 import { count, signalName } from "./words.js";
@@ -19,6 +20,8 @@ const ORDERS = {
   pause: { verb: "Pause", done: "was paused", danger: false, asksWhy: true,
     means: pauseMeans },
   resume: { verb: "Resume", done: "was resumed", danger: false, means: "Ends the pause." },
+  "run-now": { verb: "Run now", done: "runs", danger: false,
+    means: "Begins a run of its schedule now. The times at which it is due stay as they are." },
 };
 
 // A pause ends processes, or lets them idle: the dialog says which, and how many.
@@ -58,51 +61,28 @@ export function button(order, id, extra = "") {
 // A command to one worker; without an id, to the whole system.
 export function confirm(order, id = null) {
   const { means, danger, asksWhy } = ORDERS[order];
-  const dialog = byId("confirm");
-  const reason = el("input", { type: "text", maxlength: 200, id: "reason", autocomplete: "off" });
-  const lasting = el("select", { id: "lasting" }, ...LASTING.map(([text, value]) => el("option", { value }, text)));
-  const go = el("button", { type: "submit", class: danger ? "danger" : "primary" }, verb(order));
-  const form = el(
-    "form",
-    { method: "dialog", onsubmit: (event) => submitted(event) },
-    el("h2", { id: "confirm-title" }, `${verb(order)} `, el("bdi", {}, id ?? "every worker"), "?"),
-    el("p", {}, typeof means === "function" ? means(id) : means),
-    asksWhy ? el("div", { class: "fields" },
-      el("label", { for: "reason" }, "Reason"), reason,
-      el("label", { for: "lasting" }, "Duration"), lasting) : null,
-    el("div", { class: "buttons" },
-      el("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), go),
-  );
-
-  function submitted(event) {
-    event.preventDefault();
-    dialog.close();
-    const body = {};
-    if (asksWhy && reason.value.trim()) body.reason = reason.value.trim();
-    if (asksWhy && lasting.value) body.for_s = Number(lasting.value);
-    give(order, id, body);
-  }
-
-  dialog.replaceChildren(form);
-  dialog.showModal();
-  (asksWhy ? reason : go).focus();
+  askFirst({ verb: verb(order), name: id ?? "every worker", means: typeof means === "function" ? means(id) : means,
+    danger, asksWhy, then: (body) => give(order, id, body) });
 }
-
-const LASTING = [["until resumed", ""], ["10 minutes", "600"], ["30 minutes", "1800"], ["2 hours", "7200"], ["1 day", "86400"]];
 
 async function give(order, id, body) {
   const name = id ?? "all workers";
-  const done = toast(`${verb(order)} ${name} …`, "waiting");
+  await carryOut(`${verb(order)} ${name}`, id === null ? `${API}/${order}` : workerPath(id, order), body,
+    (outcome) => [`${name} ${ending(outcome, order)}.`, outcome.detail?.gone === false ? "bad" : "good"]);
+  if (id === null) refreshAll();
+  else refreshWorker(id);
+}
+
+// Sends a command and reports its result; `told` puts the result into words.
+export async function carryOut(what, path, body, told) {
+  const done = toast(`${what} …`, "waiting");
   try {
-    const outcome = await post(id === null ? `${API}/${order}` : workerPath(id, order), body);
-    done(`${name} ${ending(outcome, order)}.`, outcome.detail?.gone === false ? "bad" : "good");
+    done(...told(await post(path, body)));
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     if (problem.status === 401) signedOut();
-    done(`${verb(order)} ${name}: ${problem.message}`, "bad");
+    done(`${what}: ${problem.message}`, "bad");
   }
-  if (id === null) refreshAll();
-  else refreshWorker(id);
 }
 
 function ending(outcome, order) {
@@ -113,12 +93,13 @@ function ending(outcome, order) {
   return ORDERS[order].done;
 }
 
-// Acknowledging an alert changes nothing else, so it needs no confirmation.
-export async function acknowledge(id) {
+// Acknowledging alerts changes nothing else, so it needs no confirmation.
+export async function acknowledge(...ids) {
+  const said = ids.length === 1 ? "The alert is acknowledged." : `${ids.length} alerts are acknowledged.`;
   const done = toast("Acknowledging …", "waiting");
   try {
-    await post(`${API}/alerts/${id}/acknowledge`, { by: "the dashboard" });
-    done("The alert is acknowledged.", "good");
+    for (const id of ids) await post(`${API}/alerts/${id}/acknowledge`, { by: "the dashboard" });
+    done(said, "good");
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     done(`Acknowledge: ${problem.message}`, "bad");

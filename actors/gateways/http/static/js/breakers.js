@@ -1,6 +1,7 @@
 // The open breakers: which workers they hold back, since when, and which worker is the canary.
 
 import { el, say } from "./dom.js";
+import { clock } from "./store.js";
 import { count, elapsed, until } from "./words.js";
 
 export function breakers() {
@@ -28,7 +29,7 @@ function line(name) {
     el("strong", {}, "Breaker ", el("bdi", {}, name), " open"), why, next);
 
   function update(breaker) {
-    const passed = performance.now() - breaker.at;
+    const passed = Math.max(0, clock() - breaker.at);
     say(why, breaker.why);
     say(next, [
       `for ${elapsed(breaker.open_for_ms + passed)}`,

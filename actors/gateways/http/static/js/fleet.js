@@ -21,7 +21,7 @@ const COLUMNS = [
   { text: "CPU", key: "cpu" }, { text: "Memory", key: "memory" }, { text: "Pid" }, { text: "Job" },
   { text: "Restarts", key: "restarts" }, { text: "" }];
 
-export function fleet() {
+export function fleet(query = new URLSearchParams()) {
   const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
   const heads = new Map(); // the row above the workers of a group
@@ -29,7 +29,7 @@ export function fleet() {
   const usage = usages(() => update());
   const body = el("tbody");
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Show only" });
-  const search = el("input", { type: "search", placeholder: "Find a worker", "aria-label": "Find a worker", oninput: () => update() });
+  const search = el("input", { type: "search", placeholder: "Find a worker", "aria-label": "Find a worker", value: query.get("find") ?? "", oninput: () => update() });
   const none = el("p", { class: "empty", hidden: true });
   const trouble = el("p", { class: "trouble", role: "status", hidden: true });
   const headings = COLUMNS.map(heading);

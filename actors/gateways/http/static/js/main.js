@@ -2,27 +2,30 @@
 
 import { confirm, renewSession } from "./actions.js";
 import { API } from "./api.js";
-import { byId, mark, say } from "./dom.js";
+import { byId, el, mark, say } from "./dom.js";
 import { loginPage, signIn, signOut, tokenInAddress } from "./login.js";
-import { fleet } from "./fleet.js";
+import { setUpPalette } from "./palette.js";
+import { pageAt, PAGES } from "./pages.js";
 import { changed, heard, mayOrder, refreshAll, shown, signedOut, state, supervisorsNow, watch } from "./store.js";
 import { Stream } from "./stream.js";
 import { setUpTheme } from "./theme.js";
 import { count, elapsed } from "./words.js";
-import { worker } from "./worker.js";
 
 const TICK_MS = 250; // countdowns; nothing is requested
 const RENEW_MS = 6 * 3600 * 1000;
 
 let view = null;
 
-const TOPICS = "event:*,worker:*:status,queue:*:status,system:health";
+const TOPICS = "event:*,worker:*:status,queue:*:status,queue:jobs,system:health";
 
 const stream = new Stream(`${API}/events?topics=${TOPICS}`, {
   opened() {
     state.connection = "live";
     refreshAll();
     changed();
+  },
+  alive() {
+    state.heardAt = performance.now();
   },
   event: heard,
   lost(retryInMs) {
@@ -48,17 +51,14 @@ function show(next) {
 function route() {
   if (location.hash.startsWith("#token=")) return begin();
   if (state.session === null) return;
-  const found = /^#\/worker\/(.+)$/.exec(location.hash);
-  show(found ? worker(decoded(found[1])) : fleet());
+  show(pageAt(location.hash));
+  for (const link of byId("pages").children) mark(link, "aria-current", link.hash === pageOf(location.hash) ? "page" : null);
   scrollTo(0, 0);
 }
 
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+// The page of the bar to which an address belongs.
+function pageOf(hash) {
+  return PAGES.find((page) => page.covers.test(hash))?.hash ?? "#/";
 }
 
 function draw() {
@@ -69,6 +69,14 @@ function draw() {
   drawBar();
   drawBanner();
   view?.update();
+  drawOrders();
+}
+
+// A command cannot be given while the connection is lost.
+function drawOrders() {
+  const off = state.connection === "lost";
+  for (const button of document.querySelectorAll("[data-order]")) if (button.disabled !== off) button.disabled = off;
+  byId("pause-all").disabled = off;
 }
 
 const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", refused: "No events", "signed-out": "Signed out" };
@@ -76,8 +84,9 @@ const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", refused
 function drawBar() {
   const { info, session, connection, workers } = state;
   mark(byId("live"), "data-state", connection);
-  say(byId("live-word"), WORDS[connection]);
   mark(document.body, "data-connection", connection);
+  byId("pages").hidden = session === null;
+  byId("find").hidden = session === null;
   byId("role").hidden = session === null;
   byId("sign-out").hidden = session === null;
   say(byId("role"), session?.may_order ? "operator" : "read only");
@@ -86,7 +95,7 @@ function drawBar() {
   say(pauseAll, state.system.paused ? "Resume all" : "Pause all");
   if (info === null) return;
   const up = elapsed(supervisorsNow() - info.started_at_wall_ms);
-  say(byId("supervisor"), `${count(workers.size, "worker")} · up ${up} · pid ${info.pid} · ${info.version}`);
+  say(byId("supervisor"), `${count(workers.size, "worker")} · up ${up}`);
   const bad = [...workers.values()].filter((each) => ["failed", "crashed"].includes(shown(each))).length;
   document.title = `${bad ? `(${bad}) ` : ""}${view?.title ?? "Workers"} – Rekindle`;
 }
@@ -98,8 +107,10 @@ function drawBanner() {
   banner.hidden = !(lost || refused);
   if (refused) say(byId("banner-text"), "This supervisor does not serve events: the page shows the state at the time it was opened.");
   const left = Math.max(0, Math.ceil((state.retryAt - performance.now()) / 1000));
-  if (lost) say(byId("banner-text"), "The connection to the supervisor is lost. This page may be out of date.");
-  say(byId("banner-count"), lost ? (left > 0 ? `Retrying in ${left} s …` : "Retrying …") : "");
+  if (lost) say(byId("banner-text"), "The connection to the supervisor is lost. This page shows what was known then; commands are off.");
+  const ago = elapsed(performance.now() - state.heardAt);
+  say(byId("banner-count"), lost ? `Last heard ${ago} ago. ${left > 0 ? `Retrying in ${left} s …` : "Retrying …"}` : "");
+  say(byId("live-word"), lost ? `Offline for ${ago}` : WORDS[state.connection]);
   byId("banner-retry").hidden = !lost;
 }
 
@@ -123,6 +134,8 @@ async function begin() {
 }
 
 setUpTheme();
+byId("pages").replaceChildren(...PAGES.map(({ text, hash }) => el("a", { href: hash }, text)));
+setUpPalette();
 watch(draw);
 addEventListener("hashchange", route);
 byId("banner-retry").addEventListener("click", () => stream.now());

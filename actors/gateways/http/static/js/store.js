@@ -15,6 +15,7 @@ export const state = {
   session: null, // { role, may_order }
   connection: "connecting", // connecting, live, lost, signed-out
   retryAt: 0,
+  heardAt: 0, // when the supervisor last said something
   info: null,
   skewMs: 0, // how far the supervisor's clock is ahead of the browser's
   workers: new Map(), // by id; each with `at`, when its durations were measured
@@ -118,10 +119,11 @@ async function askWorkers() {
   state.rollouts = (report.rollouts ?? []).filter((rollout) => rollout.stage !== "over");
 }
 
-async function askQueues() {
+export async function askQueues() {
   const answer = await getIfServed(`${API}/queues`).catch(() => null);
   for (const { queue, average_ms, eta_ms, ...figures } of answer?.queues ?? []) {
-    hearQueue({ ...figures, queue_type: queue, avg_time: average_ms / 1000, eta: eta_ms / 1000 });
+    const paused = (figures.pause ?? null) !== null;
+    hearQueue({ ...figures, paused, queue_type: queue, avg_time: average_ms / 1000, eta: eta_ms / 1000 });
   }
 }
 
@@ -140,7 +142,16 @@ async function askWorker(id) {
 // Events without a worker that change what is shown of all workers.
 const OF_ALL = ["store_degraded", "store_recovered", "stood_down", "pause_began", "pause_ended"];
 
+// Pages with requests of their own hear what the stream says, too.
+const listeners = new Set();
+
+export function listen(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 export function heard(name, said) {
+  listeners.forEach((listener) => listener(name, said));
   if (name === "snapshot") said.states.forEach(hearState);
   else if (name === "reset") refreshAll(); // the events between are no longer persisted
   else if (said.topic !== undefined) hearState(said);
@@ -153,6 +164,7 @@ function hearState(said) {
   else if (said.worker) hearWorker(said.worker);
   else if (said.worker === null) refreshWorker(said.topic.replace(/:status$/, ""));
   else if (said.type === "alert_update") hearAlert();
+  else if (said.type === "job_update") queuesMoved();
 }
 
 // The death of a canary, or of a worker that is held back, is an ordinary death event.
@@ -234,12 +246,17 @@ export function mayOrder() {
 }
 
 export function supervisorsNow() {
-  return Date.now() + state.skewMs;
+  return Date.now() + state.skewMs - (performance.now() - clock());
+}
+
+// Time stands still while the connection is lost: what is shown is what was last heard.
+export function clock() {
+  return state.connection === "lost" ? state.heardAt : performance.now();
 }
 
 // How long ago the worker's durations were measured.
 export function since(worker) {
-  return performance.now() - worker.at;
+  return Math.max(0, clock() - worker.at);
 }
 
 export function uptime(worker) {

@@ -18,7 +18,7 @@ export class Stream {
   #timer = null;
   #stopped = false;
 
-  // heard: { opened(), event(name, data), lost(retryInMs), refused(status) }
+  // heard: { opened(), alive(), event(name, data), lost(retryInMs), refused(status) }
   constructor(url, heard) {
     this.#url = url;
     this.#heard = heard;
@@ -82,6 +82,7 @@ export class Stream {
     const listen = () => {
       clearTimeout(silence);
       silence = setTimeout(() => abort.abort(), SILENCE_MS);
+      this.#heard.alive();
     };
     listen();
     this.#attempt = 0;

@@ -1,4 +1,4 @@
-// One worker: its state and the reason, its last output, its deaths.
+// One worker: its state and the reason, its output as it is written, its deaths.
 
 import { button, ordersFor } from "./actions.js";
 import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
@@ -7,6 +7,7 @@ import { byId, el, mark, say } from "./dom.js";
 import { flagged, noteOf } from "./fleet.js";
 import { gauge } from "./gauge.js";
 import { happened } from "./happened.js";
+import { log } from "./log.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { declaration } from "./declaration.js";
@@ -20,7 +21,7 @@ export function worker(id) {
   const orders = el("div", { class: "orders" });
   const facts = factsOf();
   const why = el("p", { class: "why" });
-  const output = el("pre", { class: "output", tabindex: 0, "aria-label": "Last output" });
+  const output = log(id);
   const history = el("tbody");
   const noDeaths = el("p", { class: "empty", hidden: true }, "This worker has not died.");
   const strip = timeline({ only: id });
@@ -35,12 +36,10 @@ export function worker(id) {
       el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
       note, facts.node),
     el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Explanation")), why),
+    output.node,
     declared.node,
     el("section", { class: "card", "aria-labelledby": "life-title" },
       el("header", {}, el("h2", { id: "life-title" }, "Deaths and restarts"), strip.ranges), strip.node),
-    el("section", { class: "card", "aria-labelledby": "output-title" },
-      el("header", {}, el("h2", { id: "output-title" }, "Last output"),
-        el("button", { type: "button", class: "quiet", onclick: () => ask() }, "Refresh")), output),
     el("section", { class: "card", "aria-labelledby": "history-title" },
       el("header", {}, el("h2", { id: "history-title" }, "History")),
       el("div", { class: "scroll" }, el("table", { class: "plain history" },
@@ -85,9 +84,9 @@ export function worker(id) {
   }
 
   async function ask() {
+    output.again();
     await Promise.all([
       show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
-      show(get(workerPath(id, "output")), showOutput),
       show(getIfServed(`${API}/resources`), (answer) => facts.use(answer?.workers.find((each) => each.id === id))),
       show(Promise.all([
         get(`${workerPath(id, "history")}?limit=100`),
@@ -106,12 +105,6 @@ export function worker(id) {
     }
   }
 
-  function showOutput({ lines }) {
-    const atEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 4;
-    say(output, lines.length === 0 ? "No output yet." : lines.join("\n"));
-    if (atEnd) output.scrollTop = output.scrollHeight;
-  }
-
   function showHistory([{ deaths }, autopsies]) {
     noDeaths.hidden = deaths.length > 0;
     const findings = autopsies?.bundles ?? [];
@@ -121,7 +114,7 @@ export function worker(id) {
     history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death, findings)].filter(Boolean)));
   }
 
-  return { node, update, tick, title: id, close: () => strip.close(), focus: () => byId("content").focus() };
+  return { node, update, tick, title: id, close: () => (output.close(), strip.close()), focus: () => byId("content").focus() };
 }
 
 function deathRow(death) {
