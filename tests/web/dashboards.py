@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,6 +94,11 @@ def dashboard_in(folder: Path, fleet: str = FLEET) -> Iterator[Dashboard]:
     finally:
         if dashboard.running.process.poll() is None:
             dashboard.running.stop()
+
+
+def slowness() -> float:
+    """How much more time a promise gets here: machines of a test run are shared."""
+    return float(os.environ.get("REKINDLE_SLOWNESS", "5"))
 
 
 def free_port() -> int:

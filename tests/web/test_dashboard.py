@@ -13,7 +13,16 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Route
 from tests.cli.test_words import SPANS
 from tests.processes.waiting import eventually
-from tests.web.dashboards import HOSTILE, PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+from tests.web.dashboards import (
+    HOSTILE,
+    PATIENCE_MS,
+    Dashboard,
+    Window,
+    chromium,
+    dashboard_in,
+    slowness,
+    watched,
+)
 
 STEADY = "worker:steady:0"
 OTHER = "worker:steady:1"
@@ -53,6 +62,7 @@ def opened(browser: Browser, dashboard: Dashboard, role: str) -> Iterator[Window
     window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
     window.wait_for_row(STEADY, "healthy")
     yield window
+    window.page.unroute_all(behavior="ignoreErrors")  # a request may be under way when the page closes
     context.close()
     assert window.errors == []
     assert window.hosts == {f"127.0.0.1:{dashboard.port}"}
@@ -146,11 +156,6 @@ def test_a_killed_worker_is_shown_within_a_second_without_a_reload(
     assert took < 1.0 * slowness(), took
 
 
-def slowness() -> float:
-    """How much more time a promise gets here: machines of a test run are shared."""
-    return float(os.environ.get("REKINDLE_SLOWNESS", "5"))
-
-
 def test_the_restart_button_restarts_after_a_confirmation(dashboard: Dashboard, window: Window) -> None:
     before = pid_of(dashboard, OTHER)
     window.row(OTHER).get_by_role("button", name=f"Restart {OTHER}").click()
@@ -220,7 +225,6 @@ def test_a_rollout_under_way_is_a_line_with_its_progress_and_latest_step(looker:
     line = looker.page.locator(".rollouts li")
     line.wait_for(timeout=PATIENCE_MS)
     assert line.inner_text().split("\n") == ["Rollout of web: 1 of 2 replaced", "b gets its new process"]
-    looker.page.unroute_all(behavior="ignoreErrors")  # a request may be under way when the page closes
 
 
 def test_what_happens_while_the_past_is_read_is_not_lost(dashboard: Dashboard, looker: Window) -> None:
@@ -318,7 +322,7 @@ def test_a_hostile_name_is_shown_literally_and_does_nothing(browser: Browser, da
     assert window.page.evaluate("window.pwned") is None
     assert window.page.locator("main img, main script").count() == 0
     # The page asks whenever something happens: a question that is under way must not outlive it.
-    window.page.unroute_all(behavior="wait")
+    window.page.unroute_all(behavior="ignoreErrors")
     context.close()
     assert window.errors == []
 

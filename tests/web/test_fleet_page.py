@@ -9,8 +9,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
-from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+from playwright.sync_api import Browser, Page, Route
+from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, slowness, watched
 
 import rekindle.actors.gateways.http
 
@@ -61,6 +61,7 @@ def window(browser: Browser, dashboard: Dashboard, requests: list[str]) -> Itera
     window.page.goto(dashboard.link())
     window.wait_for_row("worker:lost:0", "failed")
     yield window
+    window.page.unroute_all(behavior="ignoreErrors")
     context.close()
     assert window.errors == []
 
@@ -136,6 +137,54 @@ def test_an_unknown_worker_is_one_sentence(window: Window) -> None:
     window.page.evaluate("location.hash = '#/worker/worker%3Anix%3A0'")
     window.page.get_by_text("There is no worker with this name").wait_for(timeout=PATIENCE_MS)
     assert window.page.locator(".card:visible").count() == 0
+
+
+# ── a thousand workers ───────────────────────────────────────────────────────────────────
+
+
+def thousand(route: Route) -> None:
+    """The answer about all workers, with a thousand of them in ten groups."""
+    response = route.fetch()
+    document = response.json()
+    one = next(each for each in document["workers"] if each["shown"] == "healthy")
+    document["workers"] = [{**one, "component_id": f"worker:g{n % 10}:{n // 10}"} for n in range(1000)]
+    route.fulfill(response=response, json=document)
+
+
+def test_a_thousand_workers_are_drawn_within_a_second_and_their_rows_are_kept(window: Window) -> None:
+    """Ten groups, then all rows; and a hundred changes are drawn at once, in the rows that are there."""
+    window.page.route("**/api/v1/workers", thousand)
+    window.page.reload()
+    window.wait_until("document.querySelectorAll('tr.group').length === 10")
+    drawn = window.page.evaluate(DRAW_ALL)
+    assert drawn["rows"] == 1000
+    assert drawn["all_ms"] < 1000 * slowness(), drawn
+    assert drawn["changed"] == 100
+    assert drawn["same"]
+    assert drawn["change_ms"] < 250 * slowness(), drawn
+    window.page.unroute_all(behavior="ignoreErrors")
+    window.errors.clear()  # a worker that only this test knows may be asked for
+
+
+DRAW_ALL = """async () => {
+  const { state, changed } = await import("/js/store.js");
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const search = document.querySelector("input[aria-label='Find a worker']");
+  let began = performance.now();
+  search.value = "worker";
+  search.dispatchEvent(new Event("input"));
+  await frame();
+  const all_ms = performance.now() - began;
+  const before = [...document.querySelectorAll("tr[data-worker]")];
+  for (const worker of [...state.workers.values()].slice(0, 100)) worker.shown = "stopping";
+  began = performance.now();
+  changed();
+  await frame();
+  const change_ms = performance.now() - began;
+  const after = new Set(document.querySelectorAll("tr[data-worker]"));
+  return { rows: before.length, all_ms, change_ms, same: before.every((row) => after.has(row)),
+    changed: document.querySelectorAll('tr[data-worker][data-status="stopping"]').length };
+}"""
 
 
 # ── colours ──────────────────────────────────────────────────────────────────────────────

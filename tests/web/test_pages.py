@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route
+from tests.services import unavailable
 from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
 
 SERVICE = """
@@ -276,3 +278,69 @@ def test_alerts_of_one_cause_are_one_line_that_opens_and_is_acknowledged_as_a_wh
     assert all(
         each["acknowledged_by"] for each in found if str(each["component_id"]).startswith("worker:lost")
     )
+
+
+# ── accessibility ────────────────────────────────────────────────────────────────────────
+
+EVERY_PAGE = {
+    "#/": "Workers",
+    "#/worker/worker:lost:0": "worker:lost:0",
+    "#/jobs": "Jobs",
+    "#/schedules": "Schedules",
+    "#/supervisor": "Supervisor",
+}
+
+RULES = {"light": "axe.run()", "dark": "axe.run({ runOnly: ['color-contrast'] })"}
+"""Only the colours differ between the themes."""
+
+
+def axe() -> str:
+    """The program of axe-core."""
+    try:
+        return files("axe_playwright_python").joinpath("axe.min.js").read_text()
+    except ModuleNotFoundError:
+        unavailable("axe-playwright-python is not installed")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(browser: Browser, dashboard: Dashboard, theme: str) -> None:
+    context = browser.new_context(
+        color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce"
+    )
+    window = watched(context)
+    window.page.goto(dashboard.link())
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
+    window.page.evaluate(axe())
+    for address, title in EVERY_PAGE.items():
+        go(window, address)
+        window.page.get_by_role("heading", name=title, level=1).wait_for(timeout=PATIENCE_MS)
+        assert findings(window, RULES[theme]) == [], address
+    window.page.keyboard.press("/")
+    window.page.get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
+    assert findings(window, RULES[theme]) == [], "the palette"
+    context.close()
+
+
+def findings(window: Window, rules: str) -> list[str]:
+    found = window.page.evaluate(rules)
+    assert found["passes"]  # it did look
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
+
+
+def test_the_keyboard_reaches_every_control_in_the_order_of_the_page(window: Window) -> None:
+    go(window, "#/supervisor")
+    window.page.get_by_role("heading", name="Supervisor").wait_for(timeout=PATIENCE_MS)
+    names: list[str] = []
+    window.page.evaluate("document.activeElement.blur()")
+    for _ in range(11):
+        window.page.keyboard.press("Tab")
+        names.append(
+            window.page.evaluate("document.activeElement.textContent.trim() || document.activeElement.id")
+        )
+    at = [names.index(name) for name in ("Skip to the content", "Workers", "Jobs", "Schedules", "Supervisor")]
+    assert at == sorted(at)
+    assert names.index("Supervisor") < names.index("Pause all") < names.index("theme")
