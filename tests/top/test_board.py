@@ -11,11 +11,11 @@ from rekindle.cli.top.board import (
     alert_rows,
     badge,
     breaker_lines,
-    gauge,
     has_new_critical,
     heading,
-    rows,
+    rollout_lines,
 )
+from rekindle.cli.top.worker_rows import COLUMNS, gauge, rows
 
 
 def alert(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -60,6 +60,57 @@ def test_the_gauge_fills_with_the_budget() -> None:
     budget = {**worker()["budget"], "in_window": 2, "max_in_window": 4, "max_lifetime": None}
     budget["max_consecutive"] = None
     assert gauge(worker(budget=budget)) == "▰▰▱▱ 2/4"
+
+
+def test_the_gauge_has_a_cell_for_each_restart_of_the_budget_if_the_terminal_is_wide_enough() -> None:
+    budget = {**worker()["budget"], "lifetime": 3, "max_lifetime": 12, "max_in_window": None}
+    (wide,) = rows(Board((worker(budget=budget),)), "", 0.0, 140)
+    (narrow,) = rows(Board((worker(budget=budget),)), "", 0.0, 80)
+    at = COLUMNS.index("RESTARTS")
+    assert wide.cells[at] == "▰▰▰▱▱▱▱▱▱▱▱▱ 3/12"
+    assert narrow.cells[at] == "3/12"
+
+
+def test_workers_of_one_group_are_below_its_head_which_counts_them() -> None:
+    board = Board(
+        (worker("worker:web:0"), worker("worker:api:0"), worker("worker:api:1", shown="failed", pid=None))
+    )
+    head, failed, healthy, single = rows(board, "", 0.0)
+    assert (head.cells[0], head.cells[1], head.cells[-1]) == ("▾ api", "1/2 up", "1 failed")
+    assert head.members == ("worker:api:1", "worker:api:0")
+    assert [failed.component_id, healthy.component_id] == ["worker:api:1", "worker:api:0"]
+    assert single.component_id == "worker:web:0"
+    closed = rows(board, "", 0.0, toggled={"api": False})
+    assert [row.cells[0] for row in closed] == ["▸ api", "worker:web:0"]
+
+
+def test_with_many_workers_a_group_without_trouble_is_closed_at_first() -> None:
+    many = [worker(f"worker:api:{n}") for n in range(60)]
+    assert [row.cells[0] for row in rows(Board(tuple(many)), "", 0.0)] == ["▸ api"]
+    many[17] = worker("worker:api:17", shown="crashed")
+    shown = rows(Board(tuple(many)), "", 0.0)
+    assert [row.cells[0] for row in shown[:3]] == ["▾ api", "worker:api:17", "worker:api:0"]
+
+
+def test_cpu_and_memory_are_those_of_the_latest_measurement() -> None:
+    used = {"worker:tag:0": {"cpu_percent": 12.4, "memory_mb": 31.6}}
+    (row,) = rows(Board((worker(),), usages=used), "", 0.0)
+    assert row.cells[4:6] == ("12 %", "32 MB")
+    (ended,) = rows(Board((worker(shown="stopped", pid=None),), usages=used), "", 0.0)
+    assert ended.cells[4:6] == ("-", "-")
+
+
+def test_a_rollout_under_way_is_one_line() -> None:
+    web = {
+        "group": "web",
+        "workers": ["a", "b"],
+        "replaced": ["a"],
+        "problem": "",
+        "steps": ["b \x1b starts"],
+    }
+    (line,) = rollout_lines(Board(rollouts=(web,)))
+    assert line.startswith("Rollout of web: 1 of 2 replaced: b ")
+    assert "\x1b" not in line
 
 
 def test_a_hostile_name_cannot_steer_the_terminal() -> None:

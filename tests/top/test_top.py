@@ -139,6 +139,45 @@ def test_nt_05_the_ack_key_takes_note_and_the_badge_goes(web: Running) -> None:
     show(client_of(web).state, acknowledge)
 
 
+def test_cpu_and_memory_of_a_worker_are_measured(web: Running) -> None:
+    async def look(app: Top, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: cells(app, "worker:web:0")[5].endswith(" MB"))
+
+    show(client_of(web).state, look)
+
+
+def test_a_group_opens_and_closes_and_takes_an_order_for_all_its_workers(web: Running) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
+        table: DataTable[Any] = app.query_one("#workers", DataTable)
+        assert table.row_count == 3
+        table.move_cursor(row=0)
+        await pilot.press("enter")
+        await until(pilot, lambda: table.row_count == 1)
+        before = {id_: web.worker(id_)["pid"] for id_ in ("worker:web:0", "worker:web:1")}
+        await pilot.press("r")
+        assert "Restart the 2 workers of web?" in str(app.screen.query_one("#question", Static).render())
+        await pilot.press("y")
+        for id_, pid in before.items():
+            await until(pilot, lambda id_=id_, pid=pid: web.worker(id_).get("pid") not in (None, pid))  # type: ignore[misc]
+
+    show(client_of(web).state, act)
+
+
+def test_the_output_is_followed_until_it_is_paused(every_state: Client) -> None:
+    async def look(app: Top, pilot: Pilot[None]) -> None:
+        asked: list[str] = []
+        get = app._control.get
+        app._control.get = lambda path, **more: (asked.append(path), get(path, **more))[1]  # type: ignore[method-assign, func-returns-value]
+        choose(app, "worker:chatty:0")
+        await until(pilot, lambda: "plain" in text(app, "output-text"))
+        await pilot.press("l")
+        await until(pilot, lambda: any("after=" in path for path in asked))
+        await pilot.press("f")
+        assert not app._is_following
+
+    show(every_state.state, look)
+
+
 def test_a_filter_shows_what_it_finds_and_escape_shows_all(every_state: Client) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"web", "enter")

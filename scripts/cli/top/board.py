@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ..render.status_table import Document, breaker_line, outlook, restarts, summary
-from ..render.text import cut, printable, span
+from ..render.status_table import Document, breaker_line, summary
+from ..render.text import cut, printable
 
-COLUMNS = ("WORKER", "STATUS", "PID", "UPTIME", "RESTARTS", "NEXT")
-
-STYLES = {
-    "healthy": "green",
-    "starting": "cyan",
-    "crashed": "yellow",
-    "failed": "bold red",
-    "stopping": "magenta",
-    "stopped": "dim",
-    "done": "green",
-    "scheduled": "cyan",
-}
 SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
-
-PADDING = 2
-"""The padding of every cell."""
-
-LEAST_NEXT = 12
-"""The minimum width of the last column."""
-
-BAR = 6
-"""The width of the gauge of restarts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,83 +23,14 @@ class Board:
     """Why there is no newer state; empty while the supervisor answers."""
     breakers: tuple[Document, ...] = ()
     """The open breakers."""
+    rollouts: tuple[Document, ...] = ()
+    """Those under way."""
+    usages: Mapping[str, Document] = field(default_factory=dict)
+    """What each worker used when it was last measured."""
 
     def row(self, component_id: str) -> Document | None:
         """One worker in its latest known state."""
         return next((each for each in self.workers if each["component_id"] == component_id), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table."""
-
-    component_id: str
-    cells: tuple[str, ...]
-    style: str
-
-
-def rows(board: Board, filter_: str, now: float, width: int | None = None) -> list[Row]:
-    """The workers whose id or status contains the filter, failed and crashed ones first.
-
-    With a width, the last column is cut to fit.
-    """
-    passed_ms = max(0, round((now - board.at) * 1000)) if not board.trouble else 0
-    found = [_aged(worker, passed_ms) for worker in board.workers if _matches(worker, filter_)]
-    listed = [_row(worker) for worker in sorted(found, key=_urgency)]
-    return listed if width is None else _fitted(listed, width)
-
-
-def _fitted(listed: list[Row], width: int) -> list[Row]:
-    """The rows with the last column cut to the width of the terminal."""
-    widest = [max(map(len, column)) for column in zip(COLUMNS, *(row.cells for row in listed), strict=True)]
-    left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(COLUMNS))
-    return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in listed]
-
-
-def _matches(worker: Document, filter_: str) -> bool:
-    return filter_.lower() in f"{worker['component_id']} {worker['shown']}".lower()
-
-
-_ORDER = {"failed": 0, "crashed": 1, "stopping": 2, "starting": 2}
-
-
-def _urgency(worker: Document) -> tuple[int, str]:
-    return _ORDER.get(worker["shown"], 3), ""
-
-
-def _aged(worker: Document, passed_ms: int) -> dict[str, Any]:
-    """The worker with its clocks advanced to now."""
-    aged = dict(worker)
-    if worker["uptime_ms"] is not None and worker["pid"] is not None:
-        aged["uptime_ms"] = worker["uptime_ms"] + passed_ms
-    for clock in ("next_attempt_in_ms", "pause_ends_in_ms"):
-        if worker[clock] is not None:
-            aged[clock] = max(0, worker[clock] - passed_ms)
-    return aged
-
-
-def _row(worker: Document) -> Row:
-    pid, uptime = worker["pid"], worker["uptime_ms"]
-    cells = (
-        printable(worker["component_id"]),
-        worker["shown"],
-        "-" if pid is None else str(pid),
-        "-" if uptime is None else span(uptime // 1000 * 1000),
-        gauge(worker),
-        outlook(worker),
-    )
-    return Row(worker["component_id"], cells, STYLES.get(worker["shown"], ""))
-
-
-def gauge(worker: Document) -> str:
-    """How much of the nearest restart limit is used: `▰▰▱▱▱ 2/5`."""
-    text = restarts(worker)
-    used, slash, most = text.partition("/")
-    if not slash:
-        return text
-    cells = min(BAR, int(most))  # a small limit has a cell for each restart
-    filled = min(cells, round(cells * int(used) / int(most)))
-    return "▰" * filled + "▱" * (cells - filled) + " " + text
 
 
 def heading(board: Board) -> str:
@@ -147,6 +56,18 @@ def _open_now(breaker: Document, passed_ms: int) -> Document:
         "open_for_ms": breaker["open_for_ms"] + passed_ms,
         "next_try_in_ms": None if left is None else max(0, left - passed_ms),
     }
+
+
+def rollout_lines(board: Board) -> list[str]:
+    """A line for every rollout under way: how far it is, and its latest step."""
+    return [_rollout(each) for each in board.rollouts]
+
+
+def _rollout(rollout: Document) -> str:
+    done, wanted = len(rollout["replaced"]), len(rollout["workers"])
+    step = rollout["problem"] or (rollout["steps"][-1] if rollout["steps"] else "")
+    line = f"Rollout of {rollout['group']}: {done} of {wanted} replaced"
+    return printable(f"{line}: {step}" if step else line)
 
 
 def badge(alerts: Sequence[Document]) -> str:

@@ -12,13 +12,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 HELP = """\
-↑ ↓        select a worker; its pages are below the table
-r          restart it with its counters cleared
+↑ ↓        select a worker or a group; its pages are below the table
+Enter      open or close the selected group
+r          restart it with its counters cleared; on a group: all its workers
 p  u       pause it, resume it
 x          clear its counters and its failure without starting it
 s  t       start it, stop it
 /          filter by name or status; Esc shows all workers
 a          acknowledge the first open alert (on the alerts page: the selected one)
+l          show its output and follow it
+f          stop following the output, or follow it again
 1 2 3 4    the pages: timeline, output, last crash, alerts
 Tab        move between the table and the page
 q          quit; the workers keep running

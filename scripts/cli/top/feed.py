@@ -22,6 +22,9 @@ RESYNC_S = 5.0
 RETRY_S = 0.5
 """The interval between two attempts while the supervisor is away."""
 
+MEASURE_S = 3.0
+"""The minimum interval between two measurements of CPU and memory, which scan the process table."""
+
 LEAST_INTERVAL_S = 0.1
 """The minimum interval between two requests, however many events arrive."""
 
@@ -34,6 +37,7 @@ class Feed:
         self._client = client
         self._show = show
         self._board = Board()
+        self._measured_at = 0.0
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._threads = [
@@ -59,6 +63,7 @@ class Feed:
         while not self._ended.is_set():
             self._board = self._asked()
             self._show(self._board)
+            self._measure()
             self._ended.wait(LEAST_INTERVAL_S)
             self._wake.wait(RETRY_S if self._board.trouble else RESYNC_S)
             self._wake.clear()
@@ -75,7 +80,19 @@ class Feed:
             time.monotonic(),
             report["paused"],
             breakers=tuple(report.get("breakers", ())),
+            rollouts=tuple(each for each in report.get("rollouts", ()) if each["stage"] != "over"),
+            usages=self._board.usages,
         )
+
+    def _measure(self) -> None:
+        """Ask what the workers use, after what they do is shown: it takes longer."""
+        if self._board.trouble or time.monotonic() - self._measured_at < MEASURE_S:
+            return
+        self._measured_at = time.monotonic()
+        with suppress(ControlError):
+            used = self._client.get("/resources", timeout_s=5.0)["workers"]
+            self._board = replace(self._board, usages={each["id"]: each for each in used})
+            self._show(self._board)
 
     def _listen(self) -> None:
         while not self._ended.is_set():

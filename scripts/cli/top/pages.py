@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..client import ControlClient, ControlError, path_of
@@ -9,6 +10,7 @@ from ..console.clock import now_ms
 from ..render.crash_text import bundle_lines
 from ..render.text import printable, printable_lines
 from ..render.timeline_lines import failure_line, timeline_lines
+from .worker_rows import Row
 
 NAMES = ("timeline", "output", "crash", "alerts")
 WORKER_PAGES = NAMES[:-1]
@@ -16,11 +18,16 @@ WORKER_PAGES = NAMES[:-1]
 
 
 def fetch(client: ControlClient, component_id: str) -> dict[str, str]:
-    """Fetch the pages about a worker; the texts by page name."""
+    """Fetch the pages about a worker but for its output, which is followed; the texts by page name."""
+    return {"timeline": _timeline(client, component_id), "crash": _crash(client, component_id)}
+
+
+def of_group(name: str, listed: Sequence[Row]) -> dict[str, str]:
+    """The pages about a group: the state of each worker."""
+    lines = [f"{row.cells[0]}  {row.cells[1]}  {row.cells[-1]}".rstrip() for row in listed]
     return {
-        "timeline": _timeline(client, component_id),
-        "output": _output(_answer(client, component_id, "output")),
-        "crash": _crash(client, component_id),
+        "timeline": "\n".join([f"{printable(name)}: Enter opens and closes the group.", "", *lines]),
+        "crash": "Select a worker to see its last crash.",
     }
 
 
@@ -39,11 +46,6 @@ def _timeline(client: ControlClient, component_id: str) -> str:
     if "entries" in happened:
         lines += ["", failure_line(happened), *timeline_lines(happened, newest_first=True)]
     return "\n".join(lines)
-
-
-def _output(answer: dict[str, Any]) -> str:
-    lines = answer.get("lines", [])
-    return "\n".join(printable(line.expandtabs()) for line in lines) or "The worker has not written anything."
 
 
 def _crash(client: ControlClient, component_id: str) -> str:

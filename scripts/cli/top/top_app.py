@@ -1,4 +1,4 @@
-"""The view: a table of workers, pages about the selected one, keys that control it."""
+"""The view: a table of workers in their groups, pages about the selected one, keys that control it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,11 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 
 from ..client import ControlClient, ControlError, path_of
 from . import pages
-from .board import (
-    COLUMNS,
-    Board,
-    Row,
-    alert_rows,
-    badge,
-    breaker_lines,
-    has_new_critical,
-    heading,
-    rows,
-)
+from .board import Board, alert_rows, badge, breaker_lines, has_new_critical, heading, rollout_lines
 from .dialogs import Help, Question
 from .feed import Feed
+from .log_follower import LogFollower
+from .worker_rows import COLUMNS, Row, rows
 
 BELL_REST_S = 30.0
 TICK_S = 1.0
@@ -74,6 +66,8 @@ class Top(App[None]):
         Binding("s", "order('start')", "Start", show=False),
         Binding("t", "order('stop')", "Stop", show=False),
         Binding("a", "acknowledge", "Ack"),
+        Binding("l", "log", "Log"),
+        Binding("f", "follow", "Follow", show=False),
         Binding("slash", "filter", "Filter"),
         Binding("escape", "show_all", "All", show=False),
         *(Binding(str(n), f"page('{name}')", name, show=False) for n, name in enumerate(pages.NAMES, 1)),
@@ -89,7 +83,13 @@ class Top(App[None]):
         self._newest: Board | None = None
         """The board to show next."""
         self._filter_text = ""
-        self._selected_id: str | None = None
+        self._listed: dict[str, Row] = {}
+        """The lines of the table, by their keys."""
+        self._selected_key: str | None = None
+        self._toggled: dict[str, bool] = {}
+        """The groups that the user opened or closed."""
+        self._followed: LogFollower | None = None
+        self._is_following = True
         self._rang_at: float | None = None
 
     def compose(self) -> ComposeResult:
@@ -114,7 +114,7 @@ class Top(App[None]):
         self._alerts.add_columns("#", "SEVERITY", "WORKER", "COUNT", "MESSAGE", "ACKNOWLEDGED")
         self.query_one("#filter", Input).display = False
         self._table.focus()
-        self.set_interval(TICK_S, self._draw)
+        self.set_interval(TICK_S, self._tick)
         self._feed.start()
 
     def on_unmount(self) -> None:
@@ -171,6 +171,11 @@ class Top(App[None]):
             self._rang_at = now
             self.bell()
 
+    def _tick(self) -> None:
+        with suppress(NoMatches):  # the view is closing
+            self._draw()
+            self._follow_log()
+
     def _draw(self) -> None:
         """Update the head and the table; the selected worker stays selected."""
         head = self.query_one("#summary", Static)
@@ -179,12 +184,13 @@ class Top(App[None]):
         label = self.query_one("#badge", Static)
         label.update(badge(self._board.alerts))
         label.display = bool(badge(self._board.alerts))
-        breakers = breaker_lines(self._board, time.monotonic())
-        open_ones = self.query_one("#breakers", Static)
-        open_ones.update("\n".join(breakers))
-        open_ones.display = bool(breakers)
-        listed = rows(self._board, self._filter_text, time.monotonic(), self.size.width)
-        if [row.component_id for row in listed] == [key.value for key in self._table.rows]:
+        notices = [*breaker_lines(self._board, time.monotonic()), *rollout_lines(self._board)]
+        lines = self.query_one("#breakers", Static)
+        lines.update("\n".join(notices))
+        lines.display = bool(notices)
+        listed = rows(self._board, self._filter_text, time.monotonic(), self.size.width, self._toggled)
+        self._listed = {row.key: row for row in listed}
+        if list(self._listed) == [key.value for key in self._table.rows]:
             for row in listed:
                 self._update_row(row)
         else:
@@ -192,19 +198,19 @@ class Top(App[None]):
 
     def _update_row(self, row: Row) -> None:
         for column, cell in zip(self._table.ordered_columns, _cells(row), strict=True):
-            if self._table.get_cell(row.component_id, column.key) != cell:
-                self._table.update_cell(row.component_id, column.key, cell, update_width=True)
+            if self._table.get_cell(row.key, column.key) != cell:
+                self._table.update_cell(row.key, column.key, cell, update_width=True)
 
     def _fill(self, listed: list[Row]) -> None:
-        selected = self._selected_id
+        selected = self._selected_key
         self._table.clear()
         for row in listed:
-            self._table.add_row(*_cells(row), key=row.component_id)
-        ids = [row.component_id for row in listed]
-        if selected in ids:
-            self._table.move_cursor(row=ids.index(selected))
-        elif ids:
-            self._select(ids[0])
+            self._table.add_row(*_cells(row), key=row.key)
+        keys = [row.key for row in listed]
+        if selected in keys:
+            self._table.move_cursor(row=keys.index(selected))
+        elif keys:
+            self._select(keys[0])
 
     def _draw_alerts(self) -> None:
         at = self._alerts.cursor_row
@@ -216,27 +222,89 @@ class Top(App[None]):
             self._alerts.move_cursor(row=min(at, self._alerts.row_count - 1))
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        """Another worker was selected."""
+        """Another line was selected."""
         if event.data_table.id == "workers" and event.row_key.value is not None:
             self._select(event.row_key.value)
 
-    def _select(self, component_id: str) -> None:
-        if component_id != self._selected_id:
-            self._selected_id = component_id
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter on the head of a group opens or closes it."""
+        row = self._selected
+        if event.data_table.id == "workers" and row is not None and row.members:
+            self._toggled[row.component_id] = row.cells[0].startswith("▸")
+            self._draw()
+
+    def _select(self, key: str) -> None:
+        if key != self._selected_key:
+            self._selected_key = key
+            self._followed = LogFollower(self._control, self._chosen_ids)
             self._write_pages(dict.fromkeys(pages.WORKER_PAGES, "…"))
             self._load_pages()
 
+    @property
+    def _selected(self) -> Row | None:
+        return self._listed.get(self._selected_key or "")
+
+    @property
+    def _chosen_ids(self) -> tuple[str, ...]:
+        """The selected worker, or those of the selected group."""
+        row = self._selected
+        return () if row is None else row.members or (row.component_id,)
+
     @work(thread=True, exclusive=True, group="pages")
     def _load_pages(self) -> None:
-        if self._selected_id is None or self._board.trouble:
+        row, key, followed = self._selected, self._selected_key, self._followed
+        if row is None or self._board.trouble:
             return
-        selected = self._selected_id
-        found = pages.fetch(self._control, selected)
-        self._from_thread(self._show_pages, selected, found)
+        if row.members:
+            members = [each for each in self._listed.values() if each.component_id in row.members]
+            found = pages.of_group(row.component_id, members)
+        else:
+            found = pages.fetch(self._control, row.component_id)
+        self._from_thread(self._show_pages, key, found)
+        if followed is not None and followed.is_new:
+            self._fetch_log(key, followed)
 
-    def _show_pages(self, component_id: str, found: Mapping[str, str]) -> None:
-        if component_id == self._selected_id:
+    def _show_pages(self, key: str, found: Mapping[str, str]) -> None:
+        if key == self._selected_key:
             self._write_pages(found)
+
+    # ── the log ──────────────────────────────────────────────────────────────────────────
+
+    def _follow_log(self) -> None:
+        """Ask for new lines while the page with the output is shown and not paused."""
+        shown = self.query_one("#pages", TabbedContent).active == "output"
+        if shown and self._is_following and self._followed is not None and not self._board.trouble:
+            self._fetch_log_soon(self._selected_key, self._followed)
+
+    @work(thread=True, exclusive=True, group="log")
+    def _fetch_log_soon(self, key: str | None, followed: LogFollower) -> None:
+        self._fetch_log(key, followed)
+
+    def _fetch_log(self, key: str | None, followed: LogFollower) -> None:
+        text = followed.fetch()
+        if text is not None:
+            self._from_thread(self._show_log, key, text)
+
+    def _show_log(self, key: str | None, text: str) -> None:
+        if key != self._selected_key:
+            return
+        self._write_pages({"output": text})
+        if self._is_following:
+            self.query_one("#output VerticalScroll", VerticalScroll).scroll_end(animate=False)
+
+    def action_log(self) -> None:
+        """Show the output of the selected worker, and follow it."""
+        self.action_page("output")
+        self._is_following = True
+        self._follow_log()
+
+    def action_follow(self) -> None:
+        """Stop following the output, to read it; or follow it again."""
+        self._is_following = not self._is_following
+        self.notify(
+            "The log is followed." if self._is_following else "The log is paused; f follows it again."
+        )
+        self._follow_log()
 
     def _write_pages(self, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
@@ -247,17 +315,19 @@ class Top(App[None]):
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def action_order(self, order: str) -> None:
-        """Ask for confirmation, then give the order for the selected worker."""
-        if self._selected_id is None:
+        """Ask for confirmation, then give the order for the selected worker, or those of the group."""
+        row, ids = self._selected, self._chosen_ids
+        if row is None:
             return
         question, consequence = ACTIONS[order]
-        give = partial(self._give, order, self._selected_id)
-        self.push_screen(Question(question.format(self._selected_id), consequence), give)
+        name = f"the {len(ids)} workers of {row.component_id}" if row.members else row.component_id
+        if row.members:
+            consequence = f"For each of them: {consequence[0].lower()}{consequence[1:]}"
+        self.push_screen(Question(question.format(name), consequence), partial(self._give, order, ids))
 
-    def _give(self, order: str, component_id: str, sure: bool | None) -> None:
-        if sure:
-            path = path_of("workers", component_id, order)
-            self._post(path, f"{order}: {component_id}")
+    def _give(self, order: str, ids: tuple[str, ...], sure: bool | None) -> None:
+        for id_ in ids if sure else ():
+            self._post(path_of("workers", id_, order), f"{order}: {id_}")
 
     def action_acknowledge(self) -> None:
         """Acknowledge an alert: the selected one on the alerts page, else the first unacknowledged one."""

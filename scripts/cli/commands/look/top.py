@@ -17,12 +17,14 @@ def top(state: Path) -> None:
     \b
       $ rekindle top
 
-    Failed and crashed workers come first. Below the table are the selected worker's timeline,
-    output and last crash, and all alerts.
+    Failed and crashed workers come first, those of one group together, with the CPU and memory that
+    they use now. Below the table are the selected worker's timeline, its output as it is written, its
+    last crash, and all alerts.
 
     \b
     Keys:
       r restart   p pause   u resume   x reset   s start   t stop
+      l follow its output   f pause the output   Enter open or close a group
       a acknowledge an alert   / filter   ? help   q quit (workers keep running)
 
     The view waits for a supervisor that goes away and reconnects when it is back.
