@@ -34,7 +34,7 @@ def test_a_planted_mistake_is_convicted_by_a_short_counterexample(
 
 
 def test_no_mistake_is_found_where_none_is_planted() -> None:
-    assert search(islice(all_runs(), 150)) is None
+    assert search(islice(all_runs(), 60)) is None
 
 
 def world() -> Scenario:
