@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ..facts.generations import GenerationsReserved, mark_after
 from ..facts.health_status import Status
+from ..facts.runs import Hindrance
 from ..messages.internal.to_supervisor import BackoffElapsed
 from .worker import (
     AwaitSave,
@@ -129,10 +130,14 @@ def launch(worker: Worker, world: World) -> WorkerStep:
 
 
 def is_between_runs(worker: Worker) -> bool:
-    """Whether it has a schedule, and no run of it is running: it has no process then."""
-    if worker.spec.schedule is None:
+    """Whether it has a schedule, and no run that goes on: it has no process then."""
+    policy, table = worker.spec.schedule, worker.timetable
+    if policy is None:
         return False
-    return worker.timetable is None or not worker.timetable.is_running
+    if table is None or table.current is None or not table.is_running:
+        return True
+    is_replaced = policy.overlap == "replace" and table.queued is not None
+    return is_replaced or table.current.reason is Hindrance.TIMEOUT
 
 
 def rest_between_runs(worker: Worker) -> WorkerStep:

@@ -40,12 +40,17 @@ def start(worker: Worker, world: World) -> WorkerStep:
     match worker.phase:
         case Up() | Failed():
             return WorkerStep(worker)
+        case Stopping(relaunch=False) as phase if worker.spec.schedule is not None:
+            # Its run ends with this process; from then on its schedule counts again.
+            return WorkerStep(replace(worker, phase=replace(phase, rest=Rest.SCHEDULED)))
         case Stopping() as phase:
             by_hand = phase.by_hand or world.by_hand
             return WorkerStep(replace(worker, phase=replace(phase, relaunch=True, by_hand=by_hand)))
         case Idle() | BackingOff():
             if world.paused:
-                return WorkerStep(replace(worker, phase=Idle(Rest.PAUSED)), (CancelTimers(),))
+                # A pause ends a delay, also one that a former run decided.
+                paused = replace(worker, phase=Idle(Rest.PAUSED), not_before_ms=None)
+                return WorkerStep(paused, (CancelTimers(),))
             if is_between_runs(worker):
                 return rest_between_runs(worker)
             if worker.lingering is not None:
@@ -53,7 +58,7 @@ def start(worker: Worker, world: World) -> WorkerStep:
                 return WorkerStep(replace(worker, phase=waiting), (CancelTimers(),))
             if (held := held_back(worker, world)) is not None:
                 return held
-            if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms:
+            if worker.not_before_ms is not None and worker.not_before_ms > world.now_ms and not world.by_hand:
                 return _resume_backoff(worker, worker.not_before_ms, world)
             return launch(worker, world)
 

@@ -304,7 +304,7 @@ def _stop_reason(before: Worker, rest: Rest, shutting_down: bool) -> Hindrance:
     reason = before.phase.reason if isinstance(before.phase, Stopping) else None
     if reason is not None and reason in _STOPS:
         return _STOPS[reason]
-    if rest is Rest.SCHEDULED:
+    if rest is Rest.SCHEDULED and reason is not StopReason.OPERATOR:
         return Hindrance.REPLACED
     return _RESTS.get(rest, Hindrance.STOPPED)
 

@@ -18,6 +18,7 @@ from rekindle.actors.messages import (
     PauseWorkers,
     RemoveWorker,
     ResetWorker,
+    ResumeWorkers,
     StoodDown,
     StopWorkers,
     StoreDegraded,
@@ -191,6 +192,23 @@ def test_a_delay_is_not_waited_for_by_an_operator_who_starts_the_worker_twice(
     system.start().run(1)
     system.start(W).run(60)
     assert system.starts() == [1]
+
+
+@pytest.mark.parametrize("ends_by_itself", [False, True])
+def test_a_delay_of_the_former_run_ends_with_a_pause_as_one_of_this_run_does(
+    new_system: SystemFactory, ends_by_itself: bool
+) -> None:
+    """The resume of a worker that was paused waited out the delay that the former supervisor had decided."""
+    system = new_system(scripts=uptimes(3, 3, 3, 3, 3)).start()
+    system.run_to(32)  # dead since 30, due at 46
+    system.tell(PauseWorkers((W,), for_s=7 if ends_by_itself else None))
+    system.run(1)
+    system.restart_application(away_s=2)
+    system.start().run_to(4)
+    if not ends_by_itself:
+        system.tell(ResumeWorkers((W,)))
+    system.run(2)
+    assert system.starts() == [4]
 
 
 def test_ps_15_the_mirror_of_the_former_run_is_wiped_and_the_counters_stay(new_system: SystemFactory) -> None:

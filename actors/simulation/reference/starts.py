@@ -104,10 +104,8 @@ class Starts(Promise):
     def _ordered(self, entry: Ordered) -> None:
         for worker in self.facts.each(entry.worker):
             self.done(worker.spec.id)
-            # A delay that an earlier supervisor decided outlasts a pause that it left behind.
-            paused_at = worker.paused_at if self.facts.paused_at is None else self.facts.paused_at
-            is_ours = paused_at is not None and paused_at > self.facts.life_began_at
-            if entry.order == "resume" and is_ours and worker.spec.id not in self.facts.scheduled:
+            is_paused = worker.paused_at is not None or self.facts.paused_at is not None
+            if entry.order == "resume" and is_paused and worker.spec.id not in self.facts.scheduled:
                 self._must_resume(worker.spec.id, entry.at)
 
     def _must_resume(self, id_: str, at: float) -> None:

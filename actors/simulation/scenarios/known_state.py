@@ -349,6 +349,8 @@ class Facts:
         scope = self if entry.worker is None else self.workers[entry.worker]
         if scope.paused_until is not None and entry.at >= scope.paused_until - 0.002:
             scope.paused_at = scope.paused_until = None
+            for worker in self.each(entry.worker):
+                worker.not_before = None
 
     def _resumed(self, entry: HostResumed) -> None:
         began = entry.at - entry.slept_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.builders import TAG, silence, spec
 from tests.unit.supervision.worker_harness import WorkerHarness
 from tests.unit.supervision.workers import ELAPSED, NOW, failed, has, idle, records, up, waiting, world
@@ -225,6 +226,12 @@ def test_sd_16_a_pause_during_the_wait_cancels_it_and_the_resume_starts_at_once(
     resumed = supervision.resume(step.worker, world())
     assert has(resumed, Launch)
     assert resumed.worker.restarts.restart_count == 4
+
+
+def test_a_start_by_hand_does_not_wait_for_a_delay_of_the_former_run() -> None:
+    worker = idle(Rest.GROUP, not_before_ms=NOW + 1000)
+    assert not has(supervision.start(worker, world()), Launch)
+    assert has(supervision.start(worker, replace(world(), by_hand=True)), Launch)
 
 
 def test_a_resume_while_the_pause_still_stops_the_process_brings_it_back() -> None:

@@ -15,15 +15,17 @@ from rekindle.actors.messages import (
     PauseWorkers,
     Refused,
     RemoveWorker,
+    RestartWorker,
     ResumeWorkers,
     RunFailed,
     RunNow,
     RunStarted,
     RunSucceeded,
     StartWorkers,
+    StopWorkers,
     WorkerFailed,
 )
-from rekindle.actors.simulation import exits, hangs, ignores_term, runs
+from rekindle.actors.simulation import Behaviour, exits, hangs, ignores_term, runs
 
 SHORT = lives(exits(after_s=5))
 LONG = lives(exits(after_s=250))
@@ -89,6 +91,29 @@ def test_a_run_that_is_due_while_another_is_running(
         assert rows(system)[1].times == 2
 
 
+@pytest.mark.parametrize("order", [StartWorkers((W,)), RestartWorker(W)])
+def test_an_order_while_a_run_is_being_replaced_begins_the_next_one(
+    new_system: SystemFactory, order: StartWorkers | RestartWorker
+) -> None:
+    """Found by chaos: the run that was to end went on in a new process, and the next one waited for it."""
+    system = new_system(by_clock(overlap="replace"), scripts=lives(Behaviour(stops_after=2))).start()
+    system.run_to(201)
+    system.tell(order)
+    system.run_to(210)
+    assert (system.starts(), states(system)) == ([100, 202], ["stopped:replaced", "running"])
+
+
+def test_a_start_in_the_middle_of_a_stop_has_the_schedule_count_again(new_system: SystemFactory) -> None:
+    """As it does after the stop: the run has ended, and the next one comes when it is due."""
+    system = new_system(by_clock(), scripts=lives(Behaviour(stops_after=2))).start()
+    system.run_to(150)
+    system.tell(StopWorkers((W,)))
+    system.run_to(151)
+    system.tell(StartWorkers((W,)))
+    system.run_to(210)
+    assert (system.starts(), states(system)) == ([100, 200], ["stopped:stopped", "running"])
+
+
 def test_no_two_runs_overlap_while_one_is_retried(new_system: SystemFactory) -> None:
     system = new_system(by_clock(restart={"initial_delay_s": 60}), scripts=lives(exits(1, after_s=1))).start()
     system.run_to(310)
@@ -120,6 +145,23 @@ def test_the_time_limit_holds_for_the_retries_of_a_run_as_well(new_system: Syste
     system = new_system(retried, scripts=lives(exits(1, after_s=1))).start()
     system.run_to(190)
     assert (system.starts(), states(system)) == ([100, 121], ["failed:timeout"])
+
+
+@pytest.mark.parametrize(("ends", "comes_back"), [(PauseWorkers, ResumeWorkers), (StopWorkers, StartWorkers)])
+def test_a_run_whose_time_is_over_while_its_process_ends_has_no_further_process(
+    new_system: SystemFactory,
+    ends: type[PauseWorkers | StopWorkers],
+    comes_back: type[ResumeWorkers | StartWorkers],
+) -> None:
+    """Found by chaos: a resume or a start in that moment gave the run a new process, without a limit."""
+    system = new_system(by_clock(timeout_s=30), scripts=lives(Behaviour(stops_after=5))).start()
+    system.run_to(128)
+    system.tell(ends((W,)))
+    system.run_to(131)
+    system.tell(comes_back((W,)))
+    system.run_to(240)
+    assert system.starts() == [100, 200]
+    assert [(run.state, run.reason) for run in rows(system)[:1]] == [("failed", "timeout")]
 
 
 def test_jitter_delays_the_start_and_not_the_due_time(new_system: SystemFactory) -> None:
