@@ -30,7 +30,8 @@ from typing import TypeVar
 
 import msgspec
 
-from .document import HandOver, Part, convert
+from .document import HandOver, Part, convert, decode, encode
+from .sealed_file import read_sealed, sealed
 
 T = TypeVar("T")
 
@@ -89,3 +90,22 @@ def set_inheritable(document: HandOver, *, inheritable: bool) -> None:
     for part in document.parts.values():
         for descriptor in part.descriptors.values():
             os.set_inheritable(descriptor, inheritable)
+
+
+def handed_over(document: HandOver) -> int:
+    """The descriptor of the sealed document; it and those in the document stay open across an exec."""
+    file = sealed(encode(document))
+    set_inheritable(document, inheritable=True)
+    os.set_inheritable(file, True)
+    return file
+
+
+def inherited(file: int) -> Inheritance:
+    """What the former program of this process left in such a file, which is closed.
+
+    Raises:
+        HandOverError: the document cannot be used.
+    """
+    document = decode(read_sealed(file))
+    os.close(file)
+    return Inheritance(document)

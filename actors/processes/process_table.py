@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from queue import Empty
 
+from ..deaths.death import Exit
 from ..facts.usage import Usage
 from ..handover import Estate, Inheritance
-from ..messages.internal.to_proxy import ProcessFound, SpawnFailed
+from ..messages.internal.to_proxy import ProcessExited, ProcessFound, SpawnFailed
 from ..ports import CancelledJob, ClaimSource, Clock, Control, Receiver, SpawnRequest
 from ..runtime.lanes import Call, attempt
 from ..runtime.mailbox import Mailbox
@@ -295,6 +296,8 @@ class RealProcesses:
     def _adopt(self, request: SpawnRequest) -> None:
         known = self._inherited.find(request.spec.id, request.generation)
         if known is None:
+            gone = ProcessExited(request.spec.id, request.generation, Exit())
+            report_to_both(request, gone)
             return
         log = self.logs.log_of(request.spec, request.generation)
         spawned = self._inherited.spawned(known)

@@ -80,6 +80,10 @@ class ThreadRuntime:
         """Deliver no scheduled message from now on."""
         self._timekeeper.close(timeout_s)
 
+    def pass_through(self, timeout_s: float) -> bool:
+        """Wait until the actors of the core lane have handled every message that was sent before."""
+        return self._lanes[CORE].pass_through(timeout_s)
+
     def run_empty(self, timeout_s: float) -> bool:
         """Wait until no actor has a message, which lasts if nothing outside sends one; whether that was so.
 

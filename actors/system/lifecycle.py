@@ -271,8 +271,11 @@ class Lifecycle:
         inbox = Inbox()
         tell(self._requests.actors.supervisor, GoOn(inbox))
         answer: WentOn = inbox.get(REPLY_TIMEOUT_S)
+        assert self._runtime is not None
         assert self._processes is not None
-        self._processes.end_unclaimed()
+        # The proxies have their orders, but may not have claimed their processes yet.
+        if self._runtime.pass_through(REPLY_TIMEOUT_S):
+            self._processes.end_unclaimed()
         return answer.was_ending
 
     def freeze(self, estate: Estate) -> None:

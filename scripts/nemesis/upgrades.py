@@ -157,6 +157,8 @@ def _moved(before: dict[str, int | None], now: dict[str, int | None]) -> Iterato
     for id_, pid in before.items():
         if now.get(id_) != pid:
             yield f"{id_} was process {pid} and is {now.get(id_)}"
+        elif not Path(f"/proc/{pid}").exists():
+            yield f"{id_} is said to be process {pid}, which has ended"
 
 
 def _settle(client: ControlClient) -> None:

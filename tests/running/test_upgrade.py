@@ -98,7 +98,10 @@ def upgraded(running: Running, **more: Any) -> dict[str, Any]:
 
 
 def pids(running: Running) -> dict[str, int]:
-    return {name: worker["pid"] for name, worker in running.workers().items()}
+    """The processes that the supervisor says it has, all of which live."""
+    found = {name: worker["pid"] for name, worker in running.workers().items()}
+    assert not [name for name, pid in found.items() if pid is None or ended(pid)], running.text()
+    return found
 
 
 def numbers(running: Running, id_: str) -> list[int]:
@@ -219,6 +222,15 @@ def test_another_version_in_another_environment_takes_over(crew: Running, other:
     assert (outcome["version"], outcome["failed"]) == ("99.0", None)
     assert pids(crew) == before
     assert crew.client.get("/info")["version"] == "99.0"
+
+
+def test_no_worker_is_ended_because_its_part_of_the_supervisor_is_late(crew: Running, other: Other) -> None:
+    late = "    def _adopt(self) -> None:\n        __import__('time').sleep(0.3)\n"
+    before = pids(crew)
+    outcome = upgraded(crew, python=other("actors/worker_proxy.py", "    def _adopt(self) -> None:\n", late))
+    assert outcome["failed"] is None
+    upgraded(crew)  # by then every process has been taken over, or ended
+    assert pids(crew) == before
 
 
 # ── refusals: nothing changes ────────────────────────────────────────────────────────────

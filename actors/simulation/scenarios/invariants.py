@@ -94,7 +94,7 @@ def no_start_while_held(facts: Facts, entry: Start, slack: Slack) -> Iterator[st
         ("paused with everything", facts.paused_at, facts.paused_until),
         ("being shut down", facts.shut_down_at, None),
     ):
-        if held_at is not None and held_at < since and (until is None or since < until - slack.time_s):
+        if held_at is not None and held_at < since and (until is None or entry.at < until - slack.time_s):
             yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pykka
 
-from rekindle.actors.messages import StatusChanged, StopWorkers
+from rekindle.actors.messages import RolloutAdvanced, StatusChanged, StopWorkers
 from rekindle.actors.messages.internal.to_persistence import Persist
 from rekindle.actors.messages.internal.to_proxy import (
     ProcessExited,
@@ -30,7 +30,7 @@ from rekindle.actors.ports import Receiver, Timer
 from rekindle.actors.rules.stop_ladder import Stopping, Unkillable
 from rekindle.actors.runtime.thread_runtime import RealClock, ThreadRuntime
 from rekindle.actors.runtime.timekeeper import HeapTimer, Timekeeper
-from rekindle.actors.simulation import Behaviour, Phase
+from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.observer import decided
 from rekindle.actors.simulation.scenarios.behaviours import life_of
 from rekindle.actors.simulation.scenarios.history import (
@@ -88,6 +88,17 @@ class JumpingClock(RealClock):
         return super().wall_ms() + self.offset_ms
 
 
+class RecorderState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recorder leaves to the one of the program that replaces it."""
+
+    armed: tuple[tuple[Phase, str, int, bool], ...]
+    mistakes: dict[str, int]
+    clock_offset_ms: int
+    generations: dict[str, int]
+    living: frozenset[str]
+    stable: frozenset[str]
+
+
 class ActorRecorder:
     """Sees every message before its actor handles it; records it, and injects faults."""
 
@@ -99,9 +110,13 @@ class ActorRecorder:
         self._journal = journal
         self._reached = reached
         self._armed: list[tuple[Phase, str, int, bool]] = []
-        self._workers = {worker.id: worker for worker in plan.workers}
         self._generations: dict[str, int] = {}
-        self._lives: dict[str, Behaviour] = {}
+        self._living: set[str] = set()
+        self._stable: set[str] = set()
+        self._delayed: list[tuple[Phase, str, int, bool]] = []
+        """The phases that workers enter in a moment."""
+        self._restarts: list[BackoffElapsed] = []
+        """The pending restarts."""
 
     # ── phases and mistakes ──────────────────────────────────────────────────────────────
 
@@ -114,11 +129,16 @@ class ActorRecorder:
         for armed in [each for each in self._armed if each[:2] == (phase, worker)]:
             self._armed.remove(armed)
             if in_s:
-                timer = threading.Timer(in_s, self._fire, armed[2:])
+                self._delayed.append(armed)
+                timer = threading.Timer(in_s, self._fire_delayed, (armed,))
                 timer.daemon = True
                 timer.start()
             else:
                 self._fire(*armed[2:])
+
+    def _fire_delayed(self, armed: tuple[Phase, str, int, bool]) -> None:
+        self._delayed.remove(armed)
+        self._fire(*armed[2:])
 
     def _fire(self, number: int, deadly: bool) -> None:
         if deadly:
@@ -142,8 +162,31 @@ class ActorRecorder:
 
     def is_stable(self, worker: str) -> bool:
         """Whether the current generation of a worker would stay healthy."""
-        life = self._lives.get(worker)
-        return life is not None and is_stable(life)
+        return worker in self._stable
+
+    # ── an upgrade ───────────────────────────────────────────────────────────────────────
+
+    def leave(self) -> RecorderState:
+        """End the record of this program; what the one of the next program needs."""
+        for restart in tuple(self._restarts):
+            self.timer_gone(restart, fired=False)
+        return RecorderState(
+            armed=(*self._armed, *self._delayed),
+            mistakes=self.mistakes,
+            clock_offset_ms=self.clock.offset_ms,
+            generations=self._generations,
+            living=frozenset(self._living),
+            stable=frozenset(self._stable),
+        )
+
+    def take_over(self, state: RecorderState) -> None:
+        """Go on where the former program ended."""
+        self._armed += state.armed
+        self.mistakes.update(state.mistakes)
+        self.clock.offset_ms = state.clock_offset_ms
+        self._generations.update(state.generations)
+        self._living |= state.living
+        self._stable |= state.stable
 
     # ── messages ─────────────────────────────────────────────────────────────────────────
 
@@ -158,10 +201,12 @@ class ActorRecorder:
             case StopProcess() if self._armed:
                 self.at(Phase.STOP, actor._spec.id)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid) if name == "WorkerProxy":
+                self._living.add(id_)
                 self._journal.note(Spawned(now, id_, generation, pid))
             case SpawnFailed(component_id=id_, generation=generation, error=error) if name == "WorkerProxy":
                 self._journal.note(SpawnRefused(now, id_, generation, error))
             case ProcessExited(component_id=id_, generation=generation, exit=exit_) if name == "WorkerProxy":
+                self._living.discard(id_)
                 by = "supervisor" if isinstance(actor._state, Stopping | Unkillable) else "itself"
                 self._journal.note(Ended(now, id_, generation, exit_.code, exit_.signal, by))
             case StopWorkers(ids=ids, urgency=urgency) if name == "Supervisor":
@@ -175,12 +220,16 @@ class ActorRecorder:
 
     def _prepare(self, worker: str, generation: int) -> None:
         """Prepare the files of the next generation of a worker, just before it starts."""
+        if self._generations.get(worker) == generation:
+            return  # ordered before an upgrade, and not begun
         folder = Path(self._plan.folder)
         with (folder / f"{worker}.starts").open("ab") as starts:
             number = starts.tell()
             starts.write(b".")
-        life = life_of(self._workers[worker].lives, number, self._journal.now())
-        self._lives[worker], self._generations[worker] = life, generation
+        life = life_of(self._plan.lives_of(worker), number, self._journal.now())
+        self._generations[worker] = generation
+        (self._stable.add if is_stable(life) else self._stable.discard)(worker)
+        (folder / f"{worker}.orders").touch()
         (folder / f"{worker}.life").write_text(json.dumps(life_document(life, self._plan)))
         program = folder / f"{worker}.python"
         with contextlib.suppress(FileNotFoundError):
@@ -199,15 +248,24 @@ class ActorRecorder:
             if entry is not None:
                 self._journal.note(entry)
 
+    def rolls_out(self, advanced: RolloutAdvanced) -> None:
+        """A rollout takes its next step."""
+        if advanced.step == "replace":
+            for worker in self._living.intersection(advanced.workers):
+                self._journal.note(Ordered(self._journal.now(), "renew", worker))
+
     def timer_set(self, delay_s: float, message: BackoffElapsed) -> None:
         """A restart is pending."""
         now = self._journal.now()
         due = now + delay_s * self._plan.speed
         self._journal.note(TimerSet(now, message.component_id, message.generation, due))
+        self._restarts.append(message)
         self.at(Phase.BACKOFF, message.component_id, delay_s / 2)
 
     def timer_gone(self, message: BackoffElapsed, *, fired: bool) -> None:
         """A restart is no longer pending."""
+        with contextlib.suppress(ValueError):  # fired and cancelled in the same moment
+            self._restarts.remove(message)
         kind = TimerFired if fired else TimerDropped
         self._journal.note(kind(self._journal.now(), message.component_id, message.generation))
 
@@ -223,6 +281,8 @@ class _RecordingPersistence:
         """Record the message, then forward it."""
         if isinstance(message, Persist):
             self._recorder.decides(message)
+        elif isinstance(message, RolloutAdvanced):
+            self._recorder.rolls_out(message)
         self._persistence.tell(message)
 
 

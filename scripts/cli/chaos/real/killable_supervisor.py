@@ -2,7 +2,8 @@
 
 Runs the plan in FOLDER and records what its actors do in FOLDER/history. It reads orders from
 standard input, one JSON line each, and answers on standard output. It waits for an order to open
-the store and for another one to begin, and ends when standard input ends.
+the store and for another one to begin, and ends when standard input ends. Upgraded, it executes
+itself and goes on.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rekindle.actors import System, messages
+from rekindle.actors import RekindleError, System, messages
+from rekindle.actors.handover import Estate, Inheritance
 from rekindle.actors.messages.internal.to_monitor import FrameReceived
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
+from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.simulation import Phase
 from rekindle.actors.simulation.faulty_store import FaultyStore
 from rekindle.actors.simulation.observer import event_entry
@@ -35,7 +39,9 @@ from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import open_store
+from rekindle.persistence.store_check import is_current
 
+from .host_upgrade import PART, HostState, execute, take_over
 from .journal import ActorRecorder, Journal, RecordingRuntime
 from .plan import Plan
 
@@ -46,11 +52,38 @@ BUSY_MS = 200
 class RecordingSystem(System):
     """A system whose actors are recorded."""
 
-    def __init__(self, plan: Plan, store: FaultyStore, recorder: ActorRecorder) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        store: FaultyStore,
+        recorder: ActorRecorder,
+        launcher: Launcher,
+        inheritance: Inheritance | None,
+    ) -> None:
         super().__init__(
-            plan.specs(), store=store.as_store(), max_concurrent_starts=plan.max_concurrent_starts
+            plan.specs(),
+            store=store.as_store(),
+            max_concurrent_starts=plan.max_concurrent_starts,
+            launcher=launcher,
+            inheritance=inheritance,
         )
         self._recorder = recorder
+
+    def check_upgrade(self) -> None:
+        """Ask the actors whether they could be replaced now.
+
+        Raises:
+            RekindleError: they could not.
+        """
+        self._lifecycle.memory()
+
+    def hand_over(self, estate: Estate) -> None:
+        """Stop everything but the processes, and leave what the next program needs."""
+        self._lifecycle.freeze(estate)
+
+    def go_on(self) -> None:
+        """Take over the processes that the former program left."""
+        self._lifecycle.go_on()
 
     def _make_runtime(self) -> RecordingRuntime:
         return RecordingRuntime(self._recorder)
@@ -59,14 +92,20 @@ class RecordingSystem(System):
 class Host:
     """Carries out the orders of the scenario."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, launcher: Launcher, inheritance: Inheritance | None) -> None:
         self.plan = plan
+        self._launcher = launcher
+        self._is_upgraded = inheritance is not None
         self.journal = Journal(plan)
         self.recorder = ActorRecorder(plan, self.journal, self._reached)
-        real = open_store(plan.database, busy_timeout_ms=BUSY_MS)
+        real = open_store(plan.database, busy_timeout_ms=BUSY_MS, lock=_store_lock(inheritance))
         committed = self.recorder.committed
         self.store = FaultyStore(real, now=self.journal.now, note=self._stored, committed=committed)
-        self.system = RecordingSystem(plan, self.store, self.recorder)
+        self.system = RecordingSystem(plan, self.store, self.recorder, launcher, inheritance)
+        taken = None if inheritance is None else inheritance.take(PART, HostState)
+        if taken is not None:
+            self.recorder.take_over(taken[0].recorder)
+            self.store.state = taken[0].database
         self._lock = threading.Lock()
 
     def _stored(self, entry: Stored | EventsStored | JobReleased) -> None:
@@ -88,19 +127,41 @@ class Host:
         self.system.open()
         note, now = self.journal.note, self.journal.now
         self.system.subscribe(_Receiver(lambda event: note(event_entry(now(), event))))
-        self.send({"mark": self.system.mark})
-        begin = json.loads(sys.stdin.readline() or "null")
-        if begin is not None:
-            self._begin(begin)
-            for line in sys.stdin:
-                self._carry_out(json.loads(line))
-            self.journal.note(Ordered(self.journal.now(), "shutdown"))
+        # Not buffered: what was not read is for the program that follows an upgrade.
+        with open(0, "rb", buffering=0, closefd=False) as orders:
+            if self._begin(orders.readline):
+                while line := orders.readline():
+                    self._carry_out(json.loads(line))
+                self.journal.note(Ordered(self.journal.now(), "shutdown"))
         self.system.stop()
 
-    def _begin(self, order: dict[str, Any]) -> None:
+    def _begin(self, next_order: Callable[[], bytes]) -> bool:
+        """Start the workers when the scenario says so, or go on with them; whether there are any."""
+        if self._is_upgraded:
+            self.system.go_on()
+            self.send({"upgraded": True})
+            return True
+        self.send({"mark": self.system.mark})
+        order = json.loads(next_order() or "null")
+        if order is None:
+            return False
         self.plan.epoch = order["epoch"]
         self.journal.note(SupervisorStarted(self.journal.now(), order["life"], self.journal.wall_now()))
         self.system.start()
+        return True
+
+    def _upgrade(self) -> None:
+        """Execute this program again, unless it could not take over now."""
+        try:
+            is_current(self.plan.database)
+            self.system.check_upgrade()
+        except RekindleError:
+            self.send({"upgraded": False})
+            return
+        estate = Estate()
+        self.system.hand_over(estate)
+        host = HostState(recorder=self.recorder.leave(), database=self.store.state)
+        self._launcher.ask(lambda: execute(estate, host, self.store.lock))
 
     def _carry_out(self, order: dict[str, Any]) -> None:
         match order["do"]:
@@ -118,9 +179,14 @@ class Host:
             case "stale_timer":
                 generation = self.recorder.generation(order["worker"]) - order["generations"]
                 self.system.supervisor.tell(BackoffElapsed(order["worker"], generation, generation))
+            case "upgrade":
+                self._upgrade()
+            case "roll_out":
+                self.system.supervisor.tell(messages.RollOut(order["worker"], None, 1))
             case "report":
                 report = self.system.report()
-                workers = [self._reported(each) for each in report.workers]
+                known = {worker.id for worker in self.plan.workers}  # and the spares of rollouts are not
+                workers = [self._reported(each) for each in report.workers if each.component_id in known]
                 self.send({"report": workers, "degraded": report.degraded})
             case word:
                 self._order(word, order["worker"], order.get("for_s"), Urgency(order.get("urgency", 0)))
@@ -172,14 +238,40 @@ class _Receiver:
         self._take(message)
 
 
+def _store_lock(inheritance: Inheritance | None) -> int | None:
+    taken = None if inheritance is None else inheritance.take("store_lock", type(None))
+    return None if taken is None else taken[1]["lock"]
+
+
+def _run(launcher: Launcher, inheritance: Inheritance | None) -> None:
+    if inheritance is None:
+        sys.stdout.write('{"ready": true}\n')
+        sys.stdout.flush()
+        with open(0, "rb", buffering=0, closefd=False) as orders:
+            if not orders.readline():
+                return
+    Host(Plan.read(Path(sys.argv[1])), launcher, inheritance).run()
+
+
 def main() -> None:
-    """Run until standard input ends."""
+    """Run until standard input ends; the first thread starts the workers, since it outlives an upgrade."""
     # Ctrl-C reaches the whole process group; the parent process decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout.write('{"ready": true}\n')
-    sys.stdout.flush()
-    if sys.stdin.readline():
-        Host(Plan.read(Path(sys.argv[1]))).run()
+    inheritance = take_over()
+    launcher = Launcher(own_thread=False)
+    outcome: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(_run(launcher, inheritance))
+        except BaseException as error:  # noqa: BLE001  # raised in the first thread
+            outcome.set_exception(error)
+        finally:
+            launcher.close(0.0)
+
+    threading.Thread(target=work, name="rekindle-host", daemon=True).start()
+    launcher.work()
+    outcome.result()
 
 
 if __name__ == "__main__":

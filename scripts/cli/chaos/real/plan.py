@@ -14,6 +14,7 @@ import msgspec
 
 from rekindle.actors.simulation import Behaviour, Scenario
 from rekindle.actors.simulation.scenarios.scenario import Role
+from rekindle.actors.spec.deployment.rollout_policy import RolloutPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.policies.group import Membership
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
@@ -50,6 +51,7 @@ class PlannedWorker(msgspec.Struct):
     reports_health: bool
     lives: tuple[Behaviour, ...]
     """In scenario time."""
+    group: str = ""
     breaker: dict[str, Any] | None = None
     membership: tuple[Membership, ...] = ()
 
@@ -60,6 +62,8 @@ class Plan(msgspec.Struct):
     folder: str
     speed: float
     workers: tuple[PlannedWorker, ...]
+    settle_s: float
+    """How long a new process of a rollout must stay ready."""
     max_concurrent_starts: int | None = None
     epoch: float | None = None
     """When the scenario began, on the monotonic clock; None until the first supervisor is ready."""
@@ -82,9 +86,16 @@ class Plan(msgspec.Struct):
         """The specs of the workers."""
         return [self._spec(worker) for worker in self.workers]
 
+    def lives_of(self, component_id: str) -> tuple[Behaviour, ...]:
+        """The lives of a worker; a spare of a rollout lives as the worker whose copy it is."""
+        by_id = {worker.id: worker.lives for worker in self.workers}
+        stem = component_id.rpartition(":")[0]
+        found = (lives for id_, lives in by_id.items() if stem in (id_, id_.rpartition(":")[0]))
+        return by_id[component_id] if component_id in by_id else next(found)
+
     def _spec(self, worker: PlannedWorker) -> WorkerSpec:
         program = str(Path(self.folder) / f"{worker.id}.python")
-        argv = (program, "-I", "-S", str(SCRIPTED_WORKER), self.folder, worker.id)
+        argv = (program, "-I", "-S", str(SCRIPTED_WORKER), self.folder)
         return WorkerSpec(
             worker.id,
             command(*argv, reports_health=worker.reports_health),
@@ -93,7 +104,9 @@ class Plan(msgspec.Struct):
             stop=worker.stop,
             pause_mode=worker.pause_mode,
             after=worker.after,
+            group=worker.group,
             limits=None,
+            rollout=RolloutPolicy(settle_s=self.settle_s),
             breaker=None if worker.breaker is None else BreakerPolicy(**worker.breaker),
             membership=worker.membership,
         )
@@ -102,7 +115,8 @@ class Plan(msgspec.Struct):
 def planned(scenario: Scenario, folder: Path, speed: float) -> Plan:
     """The scenario in real seconds."""
     workers = tuple(_planned(role, speed) for role in scenario.roles)
-    return Plan(str(folder), speed, workers, scenario.max_concurrent_starts)
+    settle_s = RolloutPolicy().settle_s / speed
+    return Plan(str(folder), speed, workers, settle_s, scenario.max_concurrent_starts)
 
 
 def _planned(role: Role, speed: float) -> PlannedWorker:
@@ -116,6 +130,7 @@ def _planned(role: Role, speed: float) -> PlannedWorker:
         spec.after,
         spec.run.reports_health,
         role.lives,
+        spec.group,
         None if spec.breaker is None else _breaker(spec.breaker, speed),
         tuple(_place(place, speed) for place in spec.membership),
     )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -106,6 +107,8 @@ class RealRun:
         self._standby: SupervisorProcess | None = None
         self._lives = 0
         self._is_degraded = False
+        self._upgrading = 0
+        """How many upgrades were ordered and are not over."""
         self._state = DatabaseState.BACK
         self._found: tuple[int, list[Reported]] = (0, [])
         """The last report of the supervisor, and the length of the history when it was checked."""
@@ -176,11 +179,16 @@ class RealRun:
         message = self._process.receive(within_s)
         if message is None:
             return False
+        self._hear(message)
+        return True
+
+    def _hear(self, message: dict[str, Any]) -> None:
         if "ended" in message:
             self._end_life()
         elif "reached" in message:
             self._reached(message["reached"])
-        return True
+        elif "upgraded" in message:
+            self._upgrading -= 1
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 
@@ -209,6 +217,8 @@ class RealRun:
         assert self._process is not None
         self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
         self._process.kill()
+        if self._upgrading:
+            raise RuntimeError(f"the supervisor ended in an upgrade: {self._process.errors()}")
         self._process = None
         deadline = time.monotonic() + 10.0
         while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
@@ -255,6 +265,7 @@ class RealRun:
         step = self._by_number[number]
         if isinstance(step.move, moves.KillSupervisor):
             self._note_move(step)
+            self._upgrading = 0
             self._after(step.move.back_after_s, self._begin_life)
         else:
             self._make(step)
@@ -279,6 +290,7 @@ class RealRun:
             case moves.KillSupervisor(back_after_s=back_after_s):
                 assert self._process is not None
                 self._process.signal(signal.SIGKILL)
+                self._upgrading = 0
                 self._end_life()
                 self._after(back_after_s, self._begin_life)
             case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
@@ -299,12 +311,12 @@ class RealRun:
                 self._send(do="pause", worker=whom, for_s=self._real(for_s))
             case moves.Stop(urgency=urgency):
                 self._send(do="stop", worker=worker_of(move), urgency=urgency.level)
-            case moves.Resume() | moves.Start() | moves.Restart() | moves.Reset():
+            case moves.Resume() | moves.Start() | moves.Restart() | moves.RollOut() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
-            case moves.UpgradeSupervisor():
-                pass  # the supervisor of a real run is a part of its host; tests/running upgrades a real one
-            case moves.RollOut():
-                pass  # `scripts/chaos/gapless` rolls real servers out
+            case moves.UpgradeSupervisor(times=times):
+                self._upgrading += times
+                for _ in range(times):
+                    self._send(do="upgrade")
             case Enqueue() | CancelJob() | PauseQueue() | ResumeQueue() | LimitQueue():
                 pass  # real workers of a scenario take no jobs; the nemesis has some that do
             case _:
@@ -365,8 +377,8 @@ class RealRun:
             if answer is not None and "report" in answer:
                 self._is_degraded = answer["degraded"] is not None
                 return msgspec.convert(answer["report"], list[Reported])
-            if answer is not None and "ended" in answer:
-                return []
+            if answer is not None:
+                self._hear(answer)
         return []
 
     def _shut_down(self) -> None:

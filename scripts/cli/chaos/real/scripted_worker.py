@@ -1,6 +1,7 @@
-"""A worker that follows one life of a scenario: `python -I -S scripted_worker.py FOLDER ID`.
+"""A worker that follows one life of a scenario: `python -I -S scripted_worker.py FOLDER`.
 
-It uses the standard library only and no code of Rekindle, like a program of a user. Its life is in
+It uses the standard library only and no code of Rekindle, like a program of a user. Its ID is in its
+environment, since a rollout starts a copy of a worker with an id of its own. Its life is in
 FOLDER/ID.life, in real seconds. Lines that the scenario appends to FOLDER/ID.orders change its
 heartbeats. It holds the lock FOLDER/ID.lock, and reports if another process of the worker holds it.
 """
@@ -158,4 +159,4 @@ class ScriptedWorker:
 
 
 if __name__ == "__main__":
-    ScriptedWorker(sys.argv[1], sys.argv[2]).run()
+    ScriptedWorker(sys.argv[1], os.environ["REKINDLE_WORKER"]).run()

@@ -51,10 +51,12 @@ class SupervisorProcess:
             message = self.receive(1.0)
         if message is None or word not in message:
             self.kill()
-            raise RuntimeError(
-                f"the supervisor did not start: {(self._folder / 'errors').read_text()[-2000:]}"
-            )
+            raise RuntimeError(f"the supervisor did not start: {self.errors()}")
         return message[word]
+
+    def errors(self) -> str:
+        """The end of its error output."""
+        return (self._folder / "errors").read_text(errors="replace")[-2000:]
 
     @property
     def pid(self) -> int:

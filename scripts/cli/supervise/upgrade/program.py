@@ -12,10 +12,7 @@ from typing import NoReturn
 
 from loguru import logger
 
-from rekindle.actors.handover import HandOver, Inheritance
-from rekindle.actors.handover.document import decode, encode
-from rekindle.actors.handover.estate import set_inheritable
-from rekindle.actors.handover.sealed_file import read_sealed, sealed
+from rekindle.actors.handover import HandOver, Inheritance, estate
 
 from ..platform.signals import hold_signals
 
@@ -47,9 +44,7 @@ def execute(argv: tuple[str, ...], document: HandOver, failed: str | None = None
     Raises:
         OSError: the program cannot be executed. Nothing has changed.
     """
-    file = sealed(encode(document))
-    set_inheritable(document, inheritable=True)
-    os.set_inheritable(file, True)
+    file = estate.handed_over(document)
     hold_signals()
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     environment[DOCUMENT] = str(file)
@@ -73,10 +68,7 @@ def inherited() -> Inheritance:
         HandOverError: the document cannot be used.
     """
     number = os.environ[DOCUMENT]
-    file = int(number) if number.isdecimal() else -1
-    document = decode(read_sealed(file))
-    os.close(file)
-    return Inheritance(document)
+    return estate.inherited(int(number) if number.isdecimal() else -1)
 
 
 def forget_environment() -> str | None:
