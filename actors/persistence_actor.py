@@ -24,6 +24,8 @@ sends it `BatchCommitted` for deaths. The JobDesk gets `JobsSettled`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from loguru import logger
 
 from .errors import StoreError, StoreOwnedError
@@ -79,6 +81,7 @@ class PersistenceActor(ResilientActor):
         linger_s: float = 0.0,
         retention: Retention | None = None,
         times: CommitTimes | None = None,
+        waiting: Iterable[Record] = (),
     ) -> None:
         super().__init__()
         self.persistence = self.actor_ref
@@ -96,7 +99,7 @@ class PersistenceActor(ResilientActor):
         self._outbox = Outbox(last_id)
         self._taken: object = None
         """The message whose items were taken, until it is handled: after an exception it comes again."""
-        self._batch = Batch()
+        self._batch = Batch.of(waiting)
         self._in_flight: Batch | None = None
         """What the store writer is writing."""
         self._number = 0

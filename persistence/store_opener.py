@@ -80,8 +80,8 @@ def _open_sqlite(
             name, begin="BEGIN", pragmas={"busy_timeout": busy_timeout_ms, "query_only": "ON"}
         )
         with translated(name):
-            _check(reader, name)
-            migrate.upgrade(writer, name, locked(side_file(database, ".migrating")))
+            if not _check(reader, name):
+                migrate.upgrade(writer, name, locked(side_file(database, ".migrating")))
         return SqlStore(
             writer,
             reader,
@@ -94,7 +94,8 @@ def _open_sqlite(
             when_connected=partial(make_room, side_file(database, "-wal"), LOG_LENGTH) if exclusive else None,
         )
     except BaseException:
-        ownership.release()
+        if lock is None:  # else it is not ours to release: workers run, and it is tried again
+            ownership.release()
         raise
 
 
@@ -123,10 +124,13 @@ def _create_sqlite(path: Path) -> None:
         migrate.upgrade(engine, str(path))
 
 
-def _check(reader: Engine, name: str) -> None:
+def _check(reader: Engine, name: str) -> bool:
+    """Whether the tables are up to date; read only, so that no other writer is in the way."""
     with reader.connect() as connection:
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        is_current = found == "ok" and migrate.is_current(connection, name)
     if found != "ok":
         # Without the decoration around the first line, which names a page.
         problem = " ".join(found.replace("***", " ").split())
         raise StoreDamagedError(f"the store {name} is damaged: {problem}")
+    return is_current

@@ -10,6 +10,7 @@ have defaults, and a document with a field that it does not know is refused.
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,8 +50,12 @@ class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def encode(document: HandOver) -> bytes:
-    """The document as JSON."""
-    return msgspec.json.encode(document)
+    """The document as JSON; half a surrogate pair, which JSON has no bytes for, becomes a question mark."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeError:
+        text = json.dumps(msgspec.to_builtins(document), ensure_ascii=False)
+        return text.encode("utf-8", "replace")
 
 
 def decode(data: bytes) -> HandOver:

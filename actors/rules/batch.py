@@ -49,6 +49,14 @@ class Batch:
         """The latest health of each worker."""
         self._compact_above = 0
 
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Batch:
+        """These records, whose events are published already."""
+        batch = cls()
+        for record in records:
+            batch.events.append(record) if isinstance(record, EventRecord) else batch.add(record)
+        return batch
+
     @property
     def items(self) -> tuple[Record, ...]:
         """Everything to write, in order."""

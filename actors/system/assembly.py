@@ -84,6 +84,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How long a store that cannot be written may take to return."""
     left: LeftBehind | None = None
     """What the former program of this process left, if it was upgraded."""
+    unwritten: tuple[Record, ...] = ()
+    """The records that the former program could not write."""
 
 
 def assemble(
@@ -154,6 +156,7 @@ class _Assembly:
             linger_s=self._options.event_linger_s,
             retention=self._options.retention,
             times=commits,
+            waiting=self._options.unwritten,
         )
         broker = self._runtime.start(
             Broker, persistence=persistence, last_id=last_id, began_wall_ms=self._wall_ms

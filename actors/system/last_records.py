@@ -50,22 +50,32 @@ class LastRecords:
                     break
                 flushed = self._flushed(Flush)
         except RequestTimeoutError:
+            logger.error("store: no answer to the last commit within {:g} s", REPLY_TIMEOUT_S)
             flushed = self._handed_over()
         self.left = _waiting(flushed)
         self.unsaved = max(flushed.unsaved, len(self.left))
 
-    def flush_once(self) -> int | None:
-        """Write what waits, without waiting for the store to return.
+    def are_written(self) -> bool:
+        """Write what waits; whether the store took it.
 
-        Returns the number of the latest commit, or None if the persistence actor does not answer.
+        Raises:
+            RequestTimeoutError: the persistence actor does not answer.
         """
+        flushed = self._flushed(Flush)
+        return not (flushed.is_unavailable or flushed.is_final)
+
+    def flush_once(self) -> int | None:
+        """Write what waits; the number of the latest commit, or None if the store cannot be written."""
         try:
             flushed = self._flushed(Flush)
         except RequestTimeoutError:
-            self._keep(self._handed_over())
             return None
-        self._keep(flushed)
-        return flushed.number
+        return None if flushed.is_unavailable else flushed.number
+
+    def take(self) -> None:
+        """Take what waits; nothing is committed after this."""
+        self.left = _waiting(self._handed_over())
+        self.unsaved = len(self.left)
 
     def keep_aside(self, mark: str) -> None:
         """Keep what the last flush could not write; nothing is committed after this.
@@ -82,14 +92,9 @@ class LastRecords:
             text = "store: {} records could not be written; they are kept in {} and stored at the next start"
             logger.error(text, self.unsaved, where)
 
-    def _keep(self, flushed: Flushed) -> None:
-        self.left = _waiting(flushed)
-        self.unsaved = len(self.left)
-
     def _handed_over(self) -> Flushed:
-        """Take what waits from the persistence actor, since a commit neither succeeds nor fails."""
+        """Take what waits from the persistence actor, also what a commit under way may still write."""
         self._is_handed_over = True
-        logger.error("store: no answer to the last commit within {:g} s", REPLY_TIMEOUT_S)
         try:
             return self._flushed(HandOver)
         except RequestTimeoutError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
@@ -45,12 +46,12 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
 from ..supervisor.left_behind import LeftBehind
-from .assembly import EVENT_LINGER_S, Actors, Options, assemble
+from .assembly import EVENT_LINGER_S, RETRY_S, Actors, Options, assemble
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
 from .last_records import WRITABLE_S, LastRecords
-from .memories import asked_memory, inherited_memory, leave_memory
+from .memories import asked_memory, inherited_memory, inherited_records, leave_memory
 from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
 
 FORMER_RUN_S = 10.0
@@ -172,7 +173,7 @@ class Lifecycle:
             self._prober.mark = processes.mark
             self._take_back()
             self._set_limits()
-            remembered = self._store.load()
+            remembered = self._remembered()
             if self._settings.inheritance is None:
                 self._end_former_run(remembered)
             self._releases = releases = ReleaseDesk(processes.mark)
@@ -193,6 +194,7 @@ class Lifecycle:
     def _assemble(
         self, runtime: ThreadRuntime, processes: RealProcesses, releases: Receiver, remembered: Remembered
     ) -> Actors:
+        inheritance = self._settings.inheritance
         return assemble(
             self._workers.specs,
             runtime=runtime,
@@ -211,10 +213,23 @@ class Lifecycle:
                 prober=self._prober,
                 declared=self._declared,
                 opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
-                patience_s=WRITABLE_S,
-                left=inherited_memory(self._settings.inheritance),
+                patience_s=WRITABLE_S if inheritance is None else 0.0,
+                left=inherited_memory(inheritance),
+                unwritten=inherited_records(inheritance),
             ),
         )
+
+    def _remembered(self) -> Remembered:
+        """What the store remembers; after an upgrade it is waited for, since workers run."""
+        while True:
+            try:
+                return self._store.load()
+            except StoreUnavailableError as error:
+                if self._settings.inheritance is None:
+                    raise
+                text = "upgrade: no worker is watched until the database is available: {}"
+                logger.warning(text, str(error))
+                time.sleep(RETRY_S)
 
     def _take_back(self) -> None:
         """Write what the former run could not write at its end."""
@@ -257,9 +272,12 @@ class Lifecycle:
         """What only the actors know.
 
         Raises:
-            RequestRefusedError: the system is stopping, or a worker is being removed.
+            RequestRefusedError: the system is stopping, a worker is being removed, or the store cannot be
+                written: what it does not have yet would depend on the program that follows.
             RequestTimeoutError: an actor does not answer.
         """
+        if not self._records.are_written():
+            raise RequestRefusedError("the database cannot be written now: try again when it can")
         return asked_memory(self._requests.actors)
 
     def go_on(self) -> bool:
@@ -300,22 +318,22 @@ class Lifecycle:
             for callback in self._callbacks:
                 attempt(callback)
             self._come_to_rest(runtime, processes)
-            self._records.keep_aside(processes.mark)
             memory = asked_memory(self._requests.actors, final=True)
             leave_memory(estate, memory, self._records.left, at)
             processes.leave(estate, FREEZE_S)
 
     def _come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses) -> None:
-        """Let the actors finish, and write what they say."""
+        """Let the actors finish, and write what they say; take what cannot be written."""
         latest = -1
         for _ in range(FREEZE_ROUNDS):
             runtime.run_empty(FREEZE_S)
             number = self._records.flush_once()
             processes.watches(FREEZE_S)  # what the actors ordered last is carried out
             # A commit leads to further messages, which may lead to further records.
-            if number is None or (runtime.run_empty(FREEZE_S) and number == latest):
-                return
+            if (runtime.run_empty(FREEZE_S) and number == latest) or number is None:
+                break
             latest = number
+        self._records.take()
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────
 

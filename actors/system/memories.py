@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, get_args
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import RequestRefusedError
-from ..facts.records import EventRecord, Record
-from ..handover import Estate, Inheritance
+from ..facts.records import EventRecord, FormerClaimsReleased, HealthMirrored, MirrorWiped, Record
+from ..handover import Estate, HandOverError, Inheritance
+from ..handover.document import convert
 from ..messages import Refused
 from ..messages.internal.hand_over import ReportMemory
 from ..runtime.resilient_actor import tell
@@ -20,6 +23,19 @@ from .inboxes import Inbox
 from .requests import REPLY_TIMEOUT_S
 
 PART = "actors"
+RECORDS = "records"
+
+_OF_A_PROGRAM = (FormerClaimsReleased, HealthMirrored, MirrorWiped)
+"""Records that the program that follows makes anew."""
+
+_KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
+
+
+class KeptRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A record that could not be written before the upgrade."""
+
+    kind: str
+    record: Any
 
 
 def asked_memory(actors: Actors, *, final: bool = False) -> LeftBehind:
@@ -48,12 +64,31 @@ def asked_memory(actors: Actors, *, final: bool = False) -> LeftBehind:
 def leave_memory(
     estate: Estate, memory: LeftBehind, unsaved: Iterable[Record | EventRecord] = (), at: float = 0.0
 ) -> None:
-    """Hand over what the actors know; events that could not be written keep their numbers."""
+    """Hand over what the actors know, and what could not be written: events keep their numbers."""
+    unsaved = [each for each in unsaved if not isinstance(each, _OF_A_PROGRAM)]
     last = max((each.id for each in unsaved if isinstance(each, EventRecord)), default=0)
     estate.leave(PART, replace(memory, last_event_id=last, at=at))
+    estate.leave(RECORDS, [KeptRecord(type(each).__name__, each) for each in unsaved])
 
 
 def inherited_memory(inheritance: Inheritance | None) -> LeftBehind | None:
     """What the actors of the former program knew; None if this process was not upgraded."""
     taken = None if inheritance is None else inheritance.take(PART, LeftBehind)
     return None if taken is None else taken[0]
+
+
+def inherited_records(inheritance: Inheritance | None) -> tuple[Record, ...]:
+    """What the former program could not write, in order.
+
+    Raises:
+        HandOverError: this version does not know a kind of record.
+    """
+    taken = None if inheritance is None else inheritance.take(RECORDS, tuple[KeptRecord, ...])
+    return () if taken is None else tuple(_record(each) for each in taken[0])
+
+
+def _record(kept: KeptRecord) -> Record:
+    kind = _KINDS.get(kept.kind)
+    if kind is None:
+        raise HandOverError(f"this version does not understand a record of the hand-over: {kept.kind}")
+    return convert(kept.record, kind, "a record")

@@ -10,7 +10,14 @@ from tests.chaos.sample_scenarios import ENDLESS
 from tests.processes.waiting import eventually
 
 from rekindle.actors.simulation import Outcome, Scenario, dies_after, draw, lines
-from rekindle.actors.simulation.scenarios.history import Decided, EventPublished, Reported
+from rekindle.actors.simulation.scenarios.history import (
+    Decided,
+    Ended,
+    EventPublished,
+    Reported,
+    Spawned,
+    SupervisorStarted,
+)
 from rekindle.actors.simulation.scenarios.known_state import Facts
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.cli.chaos.real.real_run import RealRun
@@ -80,3 +87,23 @@ def test_every_entry_of_a_run_carries_the_time_of_the_scenario(tmp_path: Path) -
         lines(outcome.history)
     )
     assert times[0] == 0.0
+
+
+def test_an_upgraded_supervisor_goes_on_with_its_processes_and_delays(tmp_path: Path) -> None:
+    scenario = Scenario("upgraded", 60.0).worker("steady").worker("mayfly", dies_after(3), restart=DYING)
+    scenario = scenario.at(5).upgrade_supervisor(times=2).during("backoff", "mayfly").upgrade_supervisor()
+    scenario = scenario.at(40).database("locked", for_s=15).at(41).upgrade_supervisor()
+    outcome = RealRun(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+    assert [each.worker for each in outcome.history.of(Spawned)].count("steady") == 1
+    assert len(outcome.history.of(SupervisorStarted)) == 1
+
+
+def test_a_rollout_starts_a_real_spare_before_it_replaces_the_worker(tmp_path: Path) -> None:
+    scenario = Scenario("rolled out", 60.0).worker("web").at(10).roll_out("web")
+    outcome = RealRun(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+    spawned = {(each.worker, each.generation): each.at for each in outcome.history.of(Spawned)}
+    first, spare, second = sorted(spawned.values())
+    (end,) = [each.at for each in outcome.history.of(Ended) if (each.worker, each.generation) == ("web", 1)]
+    assert spawned["web", 1] == first < spare < end < second == spawned["web", 2]

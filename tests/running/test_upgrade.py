@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import sysconfig
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -254,6 +255,17 @@ def test_what_cannot_take_over_is_refused_before_anything_changes(crew: Running,
     (tmp_path / "workers.toml").write_text(CREW + '[worker.more]\ncommand = ["true"]\n')
     assert "has changed since it was loaded" in refusal(crew)
     assert pids(crew) == before
+
+
+def test_an_upgrade_waits_for_a_database_that_can_be_written(crew: Running, tmp_path: Path) -> None:
+    with closing(
+        sqlite3.connect(tmp_path / ".rekindle" / "rekindle.db", isolation_level=None)
+    ) as other_writer:
+        other_writer.execute("BEGIN IMMEDIATE")
+        os.kill(pids(crew)["worker:bound:0"], signal.SIGKILL)
+        assert "the database cannot be written now" in refusal(crew)
+    crew.wait_for("worker:bound:0", generation=2, status="healthy")
+    assert upgraded(crew)["failed"] is None
 
 
 def test_a_hand_over_in_another_format_is_refused_by_the_check(crew: Running, other: Other) -> None:

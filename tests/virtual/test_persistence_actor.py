@@ -10,7 +10,7 @@ from tests.contract.records import death
 
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import JobSettled
-from rekindle.actors.facts.records import Record
+from rekindle.actors.facts.records import EventRecord, Record
 from rekindle.actors.messages import Published, StoreDegraded, WorkerReset
 from rekindle.actors.messages.internal.to_broker import Publish
 from rekindle.actors.messages.internal.to_monitor import Attend
@@ -127,3 +127,29 @@ def test_an_event_that_is_sent_twice_as_one_object_is_published_twice(desk: Desk
     desk.persistence.tell(event)
     desk.persistence.tell(event)
     assert [step for step in desk.settle() if step != "commit"] == [published(1), published(2)]
+
+
+def test_what_the_former_program_could_not_write_is_written_first_and_not_published_again() -> None:
+    runtime, store = SimulationRuntime(), MemoryStore()
+    event = EventRecord(id=7, at_wall_ms=1, type="worker_died", component_id="worker:tag:0", payload="{}")
+    persistence = runtime.start(
+        PersistenceActor, runtime=runtime, store=store, last_id=7, waiting=(death(1), event)
+    )
+    heard: list[object] = []
+    persistence.tell(Attend(_Ears(heard), _Ears(heard), _Ears(heard)))
+    persistence.tell(died(2))
+    runtime.settle()
+    assert [record.generation for record in store.deaths()] == [2, 1]
+    assert [record.id for record in store.events().events] == [7, 8]
+    told = [item for each in heard if isinstance(each, Publish) for item in each.items]
+    assert [each.id for each in told if isinstance(each, Published)] == [8]
+
+
+class _Ears:
+    """Notes what it is told."""
+
+    def __init__(self, heard: list[object]) -> None:
+        self._heard = heard
+
+    def tell(self, message: object) -> None:
+        self._heard.append(message)

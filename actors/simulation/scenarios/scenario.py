@@ -391,6 +391,10 @@ class Moment:
         """Replace the supervisor by another program; the workers run on."""
         return self.do(moves.UpgradeSupervisor(times))
 
+    def roll_out(self, worker: str) -> Scenario:
+        """Give the workers of its table new processes; each is ready before an old one stops."""
+        return self.do(moves.RollOut(worker))
+
     def enqueue(self, queue: str, jobs: int = 1, **settings: Any) -> Scenario:
         """Put jobs into a queue; the settings are those of `Enqueue`."""
         return self.do(Enqueue(queue, jobs, **settings))

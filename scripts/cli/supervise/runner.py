@@ -21,6 +21,7 @@ from queue import Empty
 from loguru import logger
 
 from rekindle.actors import RekindleError, RequestRefusedError, StopResult
+from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
@@ -49,6 +50,9 @@ from .upgrade.handing import Handing, PendingOrders, Wanted, Word
 from .upgrade.left import NOTHING_LEFT, Left
 
 Order = Word | Wanted
+
+RETRY_S = 0.5
+"""How often an upgraded supervisor tries to open a database that is not available."""
 
 STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
@@ -93,9 +97,7 @@ def _prepared(
 ) -> Runner:
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
-    where = config.database, config.state_dir, config.worker_database
-    store = None if ignore_state else open_upgraded(*where, left.store_lock)
-    store = store or _temporary_store()
+    store = _temporary_store() if ignore_state else _opened(config, left)
     fleet = Fleet(
         config,
         store=store,
@@ -135,6 +137,23 @@ def _prepared(
     if left.inheritance is None:
         _say_room(len(config.specs()))
     return runner
+
+
+def _opened(config: Config, left: Left) -> Store:
+    """The store; after an upgrade it is waited for, as workers run that would end with this process.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    where = config.database, config.state_dir, config.worker_database
+    while True:
+        try:
+            return open_upgraded(*where, left.store_lock)
+        except StoreUnavailableError as error:
+            if left.inheritance is None:
+                raise
+            logger.warning("upgrade: no worker is watched until the database is available: {}", str(error))
+            time.sleep(RETRY_S)
 
 
 def _say_room(declared: int) -> None:

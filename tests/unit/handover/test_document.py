@@ -33,6 +33,13 @@ def test_a_part_takes_what_it_left_and_takes_it_once() -> None:
     assert inheritance.take("guardian", Known) is None
 
 
+def test_text_that_has_no_bytes_does_not_keep_the_rest_from_being_handed_over() -> None:
+    estate = Estate()
+    estate.leave("worker", {"job": "half a pair: \ud800", "path": "größer"})
+    (part,) = decode(encode(document(estate))).parts.values()
+    assert part.state == {"job": "half a pair: ?", "path": "größer"}
+
+
 def test_another_format_is_refused_with_both_numbers() -> None:
     with pytest.raises(
         HandOverError, match=f"hands over in format 999, and this version reads format {FORMAT}"

@@ -124,6 +124,10 @@ class ActorRecorder:
         """Report when a worker enters a phase, or kill this process at that moment."""
         self._armed.append((phase, worker, number, deadly))
 
+    def disarm(self) -> None:
+        """Report nothing more."""
+        self._armed.clear()
+
     def at(self, phase: Phase, worker: str, in_s: float = 0.0) -> None:
         """A worker is in a phase, or will be in `in_s` seconds."""
         for armed in [each for each in self._armed if each[:2] == (phase, worker)]:

@@ -12,6 +12,7 @@ import json
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 import msgspec
 
 from rekindle.actors import RekindleError, System, messages
+from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.handover import Estate, Inheritance
 from rekindle.actors.messages.internal.to_monitor import FrameReceived
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
@@ -39,6 +41,7 @@ from rekindle.actors.simulation.scenarios.moves import DatabaseState
 from rekindle.actors.simulation.scripted.heartbeats import HEALTHY
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import open_store
+from rekindle.persistence.store import SqlStore
 from rekindle.persistence.store_check import is_current
 
 from .host_upgrade import PART, HostState, execute, take_over
@@ -98,7 +101,7 @@ class Host:
         self._is_upgraded = inheritance is not None
         self.journal = Journal(plan)
         self.recorder = ActorRecorder(plan, self.journal, self._reached)
-        real = open_store(plan.database, busy_timeout_ms=BUSY_MS, lock=_store_lock(inheritance))
+        real = _opened(plan, inheritance)
         committed = self.recorder.committed
         self.store = FaultyStore(real, now=self.journal.now, note=self._stored, committed=committed)
         self.system = RecordingSystem(plan, self.store, self.recorder, launcher, inheritance)
@@ -167,6 +170,8 @@ class Host:
         match order["do"]:
             case "arm":
                 self.recorder.arm(Phase(order["phase"]), order["of"], order["number"], deadly=order["deadly"])
+            case "disarm":
+                self.recorder.disarm()
             case "mistake":
                 self.recorder.mistakes[order["actor"]] = order["times"]
             case "clock":
@@ -238,9 +243,20 @@ class _Receiver:
         self._take(message)
 
 
-def _store_lock(inheritance: Inheritance | None) -> int | None:
+def _opened(plan: Plan, inheritance: Inheritance | None) -> SqlStore:
+    """The store; after an upgrade it is waited for, as `rekindle run` does."""
     taken = None if inheritance is None else inheritance.take("store_lock", type(None))
-    return None if taken is None else taken[1]["lock"]
+    while True:
+        try:
+            return open_store(
+                plan.database,
+                busy_timeout_ms=BUSY_MS,
+                lock=None if taken is None else taken[1]["lock"],
+            )
+        except StoreUnavailableError:
+            if taken is None:
+                raise
+            time.sleep(BUSY_MS / 1000)
 
 
 def _run(launcher: Launcher, inheritance: Inheritance | None) -> None:
@@ -263,7 +279,8 @@ def main() -> None:
 
     def work() -> None:
         try:
-            outcome.set_result(_run(launcher, inheritance))
+            _run(launcher, inheritance)
+            outcome.set_result(None)
         except BaseException as error:  # noqa: BLE001  # raised in the first thread
             outcome.set_exception(error)
         finally:

@@ -107,8 +107,8 @@ class RealRun:
         self._standby: SupervisorProcess | None = None
         self._lives = 0
         self._is_degraded = False
-        self._upgrading = 0
-        """How many upgrades were ordered and are not over."""
+        self._is_killed = False
+        """Whether a move kills the supervisor that runs."""
         self._state = DatabaseState.BACK
         self._found: tuple[int, list[Reported]] = (0, [])
         """The last report of the supervisor, and the length of the history when it was checked."""
@@ -187,8 +187,6 @@ class RealRun:
             self._end_life()
         elif "reached" in message:
             self._reached(message["reached"])
-        elif "upgraded" in message:
-            self._upgrading -= 1
 
     # ── supervisors ──────────────────────────────────────────────────────────────────────
 
@@ -207,7 +205,7 @@ class RealRun:
             self.plan.write()
         self._count()
         process.send({"do": "begin", "epoch": self.plan.epoch, "life": self._lives})
-        self._process = process
+        self._process, self._is_killed = process, False
         if any(isinstance(step.move, moves.KillSupervisor) for step in self.steps):
             # Started beforehand, so that it is ready as soon as it is needed.
             self._standby = SupervisorProcess(self.folder)
@@ -217,9 +215,11 @@ class RealRun:
         assert self._process is not None
         self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
         self._process.kill()
-        if self._upgrading:
-            raise RuntimeError(f"the supervisor ended in an upgrade: {self._process.errors()}")
+        if not self._is_killed:
+            raise RuntimeError(f"the supervisor ended by itself: {self._process.errors()}")
         self._process = None
+        if self._state is DatabaseState.FULL:
+            self._set_database(DatabaseState.BACK, 0.0)  # the first reader of a log needs room beside it
         deadline = time.monotonic() + 10.0
         while marked_processes(self._marks[-1]) and time.monotonic() < deadline:
             time.sleep(0.05)  # scanning all processes of the machine takes time
@@ -265,7 +265,7 @@ class RealRun:
         step = self._by_number[number]
         if isinstance(step.move, moves.KillSupervisor):
             self._note_move(step)
-            self._upgrading = 0
+            self._is_killed = True
             self._after(step.move.back_after_s, self._begin_life)
         else:
             self._make(step)
@@ -290,7 +290,7 @@ class RealRun:
             case moves.KillSupervisor(back_after_s=back_after_s):
                 assert self._process is not None
                 self._process.signal(signal.SIGKILL)
-                self._upgrading = 0
+                self._is_killed = True
                 self._end_life()
                 self._after(back_after_s, self._begin_life)
             case moves.Database(state=state, for_s=for_s, takes_s=takes_s):
@@ -314,7 +314,6 @@ class RealRun:
             case moves.Resume() | moves.Start() | moves.Restart() | moves.RollOut() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
             case moves.UpgradeSupervisor(times=times):
-                self._upgrading += times
                 for _ in range(times):
                     self._send(do="upgrade")
             case Enqueue() | CancelJob() | PauseQueue() | ResumeQueue() | LimitQueue():
@@ -347,12 +346,14 @@ class RealRun:
         self._agenda.clear()
         self._begin_life()
         self._set_database(DatabaseState.BACK, 0.0)
+        self._send(do="disarm")
         for worker in self.scenario.ids:
             self._workers.calm(worker)
 
     def _wait_for_what_is_wanted(self) -> None:
         deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
         while time.monotonic() < deadline:
+            self._begin_life()  # if the last move killed it
             reported = self._report()
             entries = self._entries()
             self._found = (len(entries), reported)

@@ -142,8 +142,9 @@ class Handing:
             raise RequestRefusedError(obstacle)
         estate = Estate()
         self._fleet.leave_memory(estate)
-        answer = _dry_start(argv, self._document(estate))
-        return Wanted(argv, answer)
+        version = _dry_start(argv, self._document(estate))
+        self._fleet.leave_memory(Estate())  # that took a second: it must still be possible
+        return Wanted(argv, version)
 
     def latest(self) -> Mapping[str, object]:
         """How often this process was upgraded, and what became of the latest attempt."""
