@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from email import message_from_bytes
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
+from tests.alerts.conftest import Receiver
 from tests.config.files import refused
 
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
@@ -35,45 +34,6 @@ ALERT = Alert(
 )
 OPENED = Notification(happening=Happening.OPENED, alert=ALERT, withheld=2)
 RESOLVED = Notification(happening=Happening.RESOLVED, alert=ALERT)
-
-
-class Receiver:
-    """A real HTTP server that keeps what it was sent."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, dict[str, str], Any]] = []
-        self.status = 200
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                receiver.requests.append((self.path, headers, body))
-                self.send_response(receiver.status)
-                self.end_headers()
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    @property
-    def only(self) -> tuple[str, dict[str, str], Any]:
-        (request,) = self.requests
-        return request
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    thread = threading.Thread(target=receiver.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
-    thread.join()
 
 
 class MailServer:
@@ -122,7 +82,7 @@ def mail_server() -> Iterator[MailServer]:
 
 def test_slack_gets_one_text_in_which_a_worker_can_mention_no_channel(receiver: Receiver) -> None:
     SlackSink(f"{receiver.url}/services/T0/B0/secret").send(OPENED)
-    path, _, body = receiver.only
+    path, body = receiver.only.path, receiver.only.document
     assert path == "/services/T0/B0/secret"
     first, *more = body["text"].splitlines()
     assert first == "*critical: worker:tag:0 crashed: &lt;!channel&gt; &amp; more*"
@@ -132,8 +92,8 @@ def test_slack_gets_one_text_in_which_a_worker_can_mention_no_channel(receiver: 
 
 def test_ntfy_gets_the_topic_a_priority_and_the_token(receiver: Receiver) -> None:
     NtfySink(f"{receiver.url}/our-alerts", "tk_secret").send(OPENED)
-    path, headers, body = receiver.only
-    assert (path, headers["authorization"]) == ("/", "Bearer tk_secret")
+    got, body = receiver.only, receiver.only.document
+    assert (got.path, got.headers["authorization"]) == ("/", "Bearer tk_secret")
     assert (body["topic"], body["priority"], body["tags"]) == ("our-alerts", 5, ["rotating_light"])
     assert body["title"].startswith("critical: worker:tag:0 crashed")
 
@@ -142,8 +102,8 @@ def test_pagerduty_opens_and_resolves_one_incident(receiver: Receiver) -> None:
     sink = PagerDutySink(receiver.url, "key")
     sink.send(OPENED)
     sink.send(RESOLVED)
-    (path, _, opened), (_, _, resolved) = receiver.requests
-    assert path == "/v2/enqueue"
+    opened, resolved = (request.document for request in receiver.requests)
+    assert receiver.requests[0].path == "/v2/enqueue"
     assert (opened["event_action"], resolved["event_action"]) == ("trigger", "resolve")
     assert opened["dedup_key"] == resolved["dedup_key"]
     assert opened["routing_key"] == "key"
@@ -155,7 +115,7 @@ def test_another_episode_is_another_incident(receiver: Receiver) -> None:
     sink = PagerDutySink(receiver.url, "key")
     sink.send(OPENED)
     sink.send(Notification(happening=Happening.OPENED, alert=structs.replace(ALERT, id=8)))
-    (_, _, first), (_, _, second) = receiver.requests
+    first, second = (request.document for request in receiver.requests)
     assert first["dedup_key"] != second["dedup_key"]
 
 
@@ -192,7 +152,7 @@ def test_a_password_is_not_sent_without_encryption(mail_server: MailServer) -> N
     ids=["slack", "ntfy", "pagerduty"],
 )
 def test_a_refusal_is_an_error_that_names_no_secret(receiver: Receiver, sink: Callable[[str], Any]) -> None:
-    receiver.status = 403
+    receiver.answers = [403]
     with pytest.raises(OSError, match="replied with status 403") as caught:
         sink(receiver.url).send(OPENED)
     assert "key" not in str(caught.value)
@@ -243,7 +203,7 @@ def test_a_test_alert_reaches_the_receiver_whatever_the_filter_says(
 ) -> None:
     done = tested("team")
     assert (done.exit_code, done.output) == (0, "team (slack) took the alert.\n")
-    path, _, body = receiver.only
+    path, body = receiver.only.path, receiver.only.document
     assert path == "/services/secret"
     assert "this is a test of the alert sink" in body["text"]
 
@@ -251,7 +211,7 @@ def test_a_test_alert_reaches_the_receiver_whatever_the_filter_says(
 def test_a_test_alert_that_is_refused_fails_with_the_reason(
     tested: Callable[..., Result], receiver: Receiver
 ) -> None:
-    receiver.status = 500
+    receiver.answers = [500]
     done = tested("team", "--json")
     assert done.exit_code == 1
     assert '"sent": false' in done.output

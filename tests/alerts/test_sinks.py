@@ -8,14 +8,13 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.alerts.conftest import Receiver
 from tests.processes.waiting import eventually
 
 from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
@@ -45,60 +44,14 @@ def opened(number: int = 7, **changes: object) -> AlertChanged:
 # ── A webhook ────────────────────────────────────────────────────────────────────────────
 
 
-class Receiver:
-    """A real HTTP server that keeps what it was sent."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.headers: list[dict[str, str]] = []
-        self.answers: list[int] = []
-        """Status codes to answer with, one after the other; then 204."""
-        self.may_answer = threading.Event()
-        self.may_answer.set()
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.bodies.append(body)
-                receiver.headers.append({name.lower(): value for name, value in self.headers.items()})
-                receiver.may_answer.wait(30)
-                status = receiver.answers.pop(0) if receiver.answers else 204
-                self.send_response(status)
-                if status == 302:
-                    self.send_header("Location", receiver.url + "elsewhere")
-                self.end_headers()
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook/"
-
-    def documents(self) -> list[dict[str, object]]:
-        return [json.loads(body) for body in self.bodies]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    thread = threading.Thread(target=receiver.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield receiver
-    receiver.may_answer.set()
-    receiver.server.shutdown()
-    receiver.server.server_close()
-    thread.join()
-
-
 def test_a_webhook_is_sent_the_alert_as_json_and_signed(receiver: Receiver) -> None:
     WebhookSink(receiver.url, b"shared", now=lambda: 1234.5).send(NOTICE)
-    (document,) = receiver.documents()
+    request, document = receiver.only, receiver.only.document
     assert (document["id"], document["severity"], document["happening"]) == (7, "critical", "opened")
     assert (document["component_id"], document["message"]) == ("worker:tag:0", "crashed: killed by SIGKILL")
-    expected = hmac.new(b"shared", b"1234." + receiver.bodies[0], hashlib.sha256).hexdigest()
-    assert receiver.headers[0]["rekindle-signature"] == f"t=1234,v1={expected}"
-    assert receiver.headers[0]["rekindle-delivery"] == "7-opened-1"
+    expected = hmac.new(b"shared", b"1234." + request.body, hashlib.sha256).hexdigest()
+    assert request.headers["rekindle-signature"] == f"t=1234,v1={expected}"
+    assert request.headers["rekindle-delivery"] == "7-opened-1"
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
@@ -106,7 +59,7 @@ def test_any_answer_but_a_yes_is_a_failure(receiver: Receiver, status: int) -> N
     receiver.answers = [status]
     with pytest.raises(OSError, match=f"replied with status {status}"):
         WebhookSink(receiver.url).send(NOTICE)
-    assert len(receiver.bodies) == 1, "a redirect was followed"
+    assert len(receiver.requests) == 1, "a redirect was followed"
 
 
 def test_a_receiver_that_drips_its_answer_is_cut_off_after_the_time_for_all_of_it() -> None:
@@ -136,9 +89,9 @@ def test_a_message_that_was_not_accepted_is_sent_again_unchanged(receiver: Recei
     receiver.answers = [500, 503]
     with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened())
-        assert eventually(lambda: len(receiver.bodies) == 3)
-    assert len(set(receiver.bodies)) == 1
-    assert len({headers["rekindle-delivery"] for headers in receiver.headers}) == 1
+        assert eventually(lambda: len(receiver.requests) == 3)
+    assert len({request.body for request in receiver.requests}) == 1
+    assert len({request.headers["rekindle-delivery"] for request in receiver.requests}) == 1
 
 
 def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
@@ -148,7 +101,7 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened(1))
         notifier.tell(opened(2))
-        assert eventually(lambda: [document["id"] for document in receiver.documents()] == [1, 1, 1, 2])
+        assert eventually(lambda: [request.document["id"] for request in receiver.requests] == [1, 1, 1, 2])
     assert sum("alert 1 was not sent to webhook 127.0.0.1" in line for line in logs) == 1
 
 

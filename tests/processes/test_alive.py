@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -58,15 +59,18 @@ def test_a_server_that_answers_badly_is_restarted_and_the_answers_are_kept(
     system.wait_for("server", Status.HEALTHY, timeout_s=PATIENCE_S)
 
 
-def test_a_program_that_stops_accepting_connections_is_restarted(run: Run) -> None:
-    port = free_port()
+def test_a_program_that_stops_accepting_connections_is_restarted(run: Run, tmp_path: Path) -> None:
+    port, gate = free_port(), tmp_path / "gate"
+    os.mkfifo(gate)
     listen = f"s = socket.create_server(('127.0.0.1', {port}))"
-    script = f"import socket, time; {listen}; time.sleep(0.5); s.close(); time.sleep(1000)"
+    script = f"import socket, time; {listen}; open({str(gate)!r}).close(); s.close(); time.sleep(1000)"
     tcp = TcpProbe(f"127.0.0.1:{port}")
     alive = AlivePolicy(tcp=tcp, every_s=0.1, failures=2)
     system = run(
         worker("app", command(sys.executable, "-c", script), ready=ReadyPolicy(tcp=tcp), alive=alive)
     )
+    system.wait_for("app", Status.HEALTHY, timeout_s=PATIENCE_S)
+    gate.write_bytes(b"")
     assert eventually(lambda: system.deaths("app"))
     assert eventually(lambda: "2 probes failed in a row: connection to" in system.explain("app"))
 

@@ -6,12 +6,12 @@ import os
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Queue
 
 import pytest
+from tests.processes.waiting import ended, eventually
 
 from rekindle.actors.processes.probes.probe_pool import Answer, ProbePool, Question
 from rekindle.actors.spec.probe import CommandProbe, HttpProbe, Probe, TcpProbe
@@ -234,18 +234,7 @@ def test_a_program_that_takes_too_long_is_killed_with_its_group(
     assert (answer.is_good, answer.words) == (False, "did not end within 3 s")
     with open(note) as file:
         child = int(file.read())
-    deadline = time.monotonic() + LONG_S
-    while _runs(child):
-        assert time.monotonic() < deadline, "the program's child still runs"
-        time.sleep(0.01)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert eventually(lambda: ended(child), LONG_S), "the program's child still runs"
 
 
 def test_many_silent_servers_do_not_keep_the_others_from_being_asked(pool: ProbePool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,25 +19,27 @@ PATIENCE_S = 20.0
 NEVER = HealthPolicy(startup_timeout_s=0.4)
 
 
-def server(port: int, ready: ReadyPolicy) -> WorkerSpec:
-    """A server that listens a moment after its start."""
+def server(port: int, ready: ReadyPolicy, gate: Path) -> WorkerSpec:
+    """A server that listens when the gate, a FIFO, is opened for writing."""
+    os.mkfifo(gate)
     serve = f"s.test(s.SimpleHTTPRequestHandler, port={port}, bind='127.0.0.1')"
-    program = f"import time; time.sleep(0.3); import http.server as s; {serve}"
+    program = f"import http.server as s; open({str(gate)!r}).close(); {serve}"
     return worker("server", command(sys.executable, "-c", program), ready=ready)
 
 
 @pytest.mark.parametrize("kind", ["tcp", "http", "both"])
-def test_a_server_is_starting_until_it_answers(run: Run, kind: str) -> None:
-    port = free_port()
+def test_a_server_is_starting_until_it_answers(run: Run, kind: str, tmp_path: Path) -> None:
+    port, gate = free_port(), tmp_path / "gate"
     tcp, http = TcpProbe(f"127.0.0.1:{port}"), HttpProbe(f"http://127.0.0.1:{port}/")
     ready = {
         "tcp": ReadyPolicy(tcp=tcp),
         "http": ReadyPolicy(http=http),
         "both": ReadyPolicy(tcp=tcp, http=http),
     }
-    system = run(server(port, ready[kind]))
+    system = run(server(port, ready[kind], gate))
     assert eventually(lambda: "refused" in " ".join(system.status("server").not_ready))
     assert system.status("server").shown == "starting"
+    gate.write_bytes(b"")
     system.wait_for("server", Status.HEALTHY, timeout_s=PATIENCE_S)
     assert system.status("server").not_ready == ()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes.waiting import eventually
 
 from rekindle.actors.facts.jobs import JobView, NewJob
 from rekindle.persistence import open_store
@@ -56,10 +57,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def until_asked(job: Job) -> None:
     """Report progress until that raises."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        job.progress()
-        time.sleep(0.001)
+    eventually(job.progress)
 
 
 # ── what ends them ───────────────────────────────────────────────────────────────────────
@@ -127,8 +125,7 @@ def test_what_a_job_raises_after_its_time_is_part_of_the_error(served: Served) -
 
 def test_a_job_that_completes_before_it_is_ended_is_done(served: Served) -> None:
     def process(job: Job) -> object:
-        while not job.cancelled:
-            time.sleep(0.001)
+        assert eventually(lambda: job.cancelled)
         return "complete"
 
     (job,) = served.run(process, NewJob(payload="{}", timeout_ms=20))
@@ -205,15 +202,13 @@ def test_the_latest_progress_is_stored_although_the_job_is_silent_after_it(serve
     def process(job: Job) -> object:
         for step in (1, 2, 3):
             job.progress(step, 3, f"step {step}")
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            progress = served.jobs.get(job.id).progress
-            if progress is not None and progress.done == 3:
-                return progress.note
-            time.sleep(0.01)
-        return None
+        return eventually(lambda: stored(job) == (3, "step 3"))
 
-    assert served.run(process)[0].result_value == "step 3"
+    def stored(job: Job) -> tuple[float | None, str] | None:
+        progress = served.jobs.get(job.id).progress
+        return None if progress is None else (progress.done, progress.note)
+
+    assert served.run(process)[0].result_value is True
 
 
 @pytest.mark.parametrize(
