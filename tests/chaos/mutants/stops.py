@@ -13,7 +13,8 @@ from rekindle.actors.rules import stop_ladder
 from rekindle.actors.rules.stop_ladder import LadderStep, Spawning, Stop, Stopping, TellGone, TellUnkillable
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.supervision import on_command, on_process
-from rekindle.actors.supervision.worker import SetIdle, Worker, WorkerStep, World
+from rekindle.actors.supervision import worker as supervised
+from rekindle.actors.supervision.worker import Halt, SetIdle, Worker, WorkerStep, World
 from rekindle.actors.supervisor.operations import Operations
 
 Advance = Callable[[Any, Any, Any], LadderStep]
@@ -132,3 +133,31 @@ def leaves_a_worker_idle_after_a_pause(patch: pytest.MonkeyPatch) -> None:
         return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, SetIdle)))
 
     patch.setattr(supervision, "resume", resume)
+
+
+def _repeats_no_order(patch: pytest.MonkeyPatch, *phases: type) -> None:
+    """Have a proxy that was replaced get no order to end the process of a worker in one of these phases."""
+    right = on_process.reconcile
+
+    def reconcile(worker: Worker, found: int | None, world: World) -> WorkerStep:
+        step = right(worker, found, world)
+        if not isinstance(worker.phase, phases):
+            return step
+        return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, Halt)))
+
+    patch.setattr(supervision, "reconcile", reconcile)
+
+
+def repeats_no_stop_to_a_replaced_proxy(patch: pytest.MonkeyPatch) -> None:
+    """A stop in progress ends with the proxy that had begun it."""
+    _repeats_no_order(patch, supervised.Stopping)
+
+
+def repeats_no_end_of_a_hung_process_to_a_replaced_proxy(patch: pytest.MonkeyPatch) -> None:
+    """A process that was taken for dead lives on, and the restart waits for its end."""
+    _repeats_no_order(patch, supervised.BackingOff)
+
+
+def repeats_no_end_of_what_is_given_up_to_a_replaced_proxy(patch: pytest.MonkeyPatch) -> None:
+    """The last process of a worker that is not restarted lives on."""
+    _repeats_no_order(patch, supervised.Idle, supervised.Failed)
