@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,13 +137,19 @@ def watched(context: BrowserContext) -> Window:
     window = Window(context.new_page())
 
     def hear(said: ConsoleMessage) -> None:
-        if said.type in ("error", "warning"):
+        if said.type in ("error", "warning") and not is_race(said):
             window.errors.append(said.text)
 
     window.page.on("console", hear)
     window.page.on("pageerror", lambda error: window.errors.append(str(error)))
     window.page.on("request", lambda request: window.hosts.add(urlsplit(request.url).netloc))
     return window
+
+
+def is_race(said: ConsoleMessage) -> bool:
+    """Whether it is only that the browser notes the answer of a route: signed out, gone, or busy just now."""
+    refused = re.search(r"responded with a status of (401|404|503)\b", said.text)
+    return refused is not None and urlsplit(said.location["url"]).path.startswith(("/api/", "/session"))
 
 
 @contextmanager

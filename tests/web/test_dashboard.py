@@ -278,7 +278,6 @@ def test_what_a_busy_supervisor_did_not_answer_is_asked_again(dashboard: Dashboa
     looker.page.unroute("**/api/v1/workers**")
     cell = f'document.querySelector(\'tr[data-worker="{STEADY}"] td[data-label="Pid"]\').textContent'
     assert eventually(lambda: looker.page.evaluate(cell) == str(after), 10.0)  # nothing else makes it ask
-    looker.errors.clear()  # the browser notes every status of 400 and more
 
 
 def test_the_next_attempt_counts_down(looker: Window) -> None:

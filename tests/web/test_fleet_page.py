@@ -163,7 +163,6 @@ def test_a_thousand_workers_are_drawn_within_a_second_and_their_rows_are_kept(wi
     assert drawn["same"]
     assert drawn["change_ms"] < 250 * slowness(), drawn
     window.page.unroute_all(behavior="ignoreErrors")
-    window.errors.clear()  # a worker that only this test knows may be asked for
 
 
 DRAW_ALL = """async () => {

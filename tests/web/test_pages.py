@@ -140,7 +140,6 @@ def test_an_unknown_job_is_one_sentence(window: Window) -> None:
     go(window, "#/job/999999")
     window.page.get_by_text("There is no job with this number").wait_for(timeout=PATIENCE_MS)
     assert window.page.locator(".card:visible").count() == 0
-    window.errors.clear()  # the browser notes every status of 400 and more
 
 
 def test_a_queue_is_paused_and_resumed(dashboard: Dashboard, window: Window) -> None:
