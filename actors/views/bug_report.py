@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import cast
 from urllib.parse import quote, unquote
@@ -141,11 +141,20 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _settings(policy: object) -> dict[str, object]:
-    settings = asdict(policy)  # type: ignore[call-overload]
-    return {name: _setting(value) for name, value in settings.items()}
+    plain = _plain(policy)
+    assert isinstance(plain, dict)
+    return {
+        name: masked("", value) if isinstance(value, str | list | dict) else value
+        for name, value in plain.items()
+    }
 
 
-def _setting(value: object) -> object:
+def _plain(value: object) -> object:
+    """Policies as dicts. `asdict` copies mappings, which a read-only one does not allow."""
     if isinstance(value, Enum):
         return value.value
-    return masked("", value) if isinstance(value, str | tuple | dict) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
