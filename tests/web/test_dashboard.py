@@ -427,7 +427,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, d
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
     window = watched(context)
     window.page.goto(dashboard.link("operator"))
-    for hash_ in ("#/", "#/worker/worker:slow:0"):
+    for hash_ in ("#/", "#/worker/worker:slow:0", "#/jobs", "#/schedules", "#/supervisor"):
         window.page.evaluate(f"location.hash = '{hash_}'")
         window.page.wait_for_selector("main .card", timeout=PATIENCE_MS)
         window.wait_until("document.querySelector('#supervisor').textContent !== ''")

@@ -116,6 +116,15 @@ def test_cpu_and_memory_are_in_the_table(window: Window) -> None:
     )
 
 
+def test_a_worker_page_draws_cpu_and_memory_as_curves(window: Window) -> None:
+    """Measured only while someone looks; samples that the page of all workers took are drawn, too."""
+    sample = 'document.querySelector(\'[data-worker="worker:steady:0"] [data-label="Memory"]\')'
+    window.wait_until(f"{sample}.textContent.endsWith(' MB')")
+    window.page.evaluate("location.hash = '#/worker/worker%3Asteady%3A0'")
+    window.wait_until("document.querySelector('.curves polyline').points.numberOfItems > 1")
+    assert "MB in the last" in window.page.locator(".curves").inner_text()
+
+
 def test_nothing_is_requested_twice_at_load_and_the_openapi_document_not_at_all(
     window: Window, requests: list[str]
 ) -> None:

@@ -4,6 +4,9 @@ import { API, getIfServed } from "./api.js";
 import { state } from "./store.js";
 
 const EVERY_MS = 5_000;
+const KEPT = 60; // samples of each worker: five minutes
+
+const past = new Map(); // by worker; kept while the user moves between pages
 
 export function usages(changed) {
   let found = new Map();
@@ -14,10 +17,18 @@ export function usages(changed) {
     const answer = await getIfServed(`${API}/resources`).catch(() => null);
     if (stopped || answer === null) return;
     found = new Map(answer.workers.map((each) => [each.id, each]));
+    keep(found);
     changed();
   }
 
   const timer = setInterval(sample, EVERY_MS);
   const first = setTimeout(sample, 300);
-  return { of: (id) => found.get(id), stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
+  return { of: (id) => found.get(id), past: (id) => past.get(id) ?? [], stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
+}
+
+function keep(found) {
+  for (const id of past.keys()) if (!state.workers.has(id)) past.delete(id);
+  for (const [id, { cpu_percent, memory_mb }] of found) {
+    past.set(id, [...(past.get(id) ?? []), { at: performance.now(), cpu: cpu_percent, memory: memory_mb }].slice(-KEPT));
+  }
 }

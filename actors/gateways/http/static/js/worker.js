@@ -1,15 +1,17 @@
 // One worker: its state and the reason, its output as it is written, its deaths.
 
 import { button, ordersFor } from "./actions.js";
-import { API, get, getIfServed, Problem, worker as workerPath } from "./api.js";
+import { get, getIfServed, Problem, worker as workerPath } from "./api.js";
 import { bundle } from "./bundle.js";
 import { byId, el, mark, say } from "./dom.js";
+import { curves } from "./curves.js";
 import { flagged, noteOf } from "./fleet.js";
 import { gauge } from "./gauge.js";
 import { happened } from "./happened.js";
 import { log } from "./log.js";
 import { mayOrder, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
+import { usages } from "./usages.js";
 import { declaration } from "./declaration.js";
 import { cause, elapsed, moment, number, span } from "./words.js";
 
@@ -22,6 +24,9 @@ export function worker(id) {
   const facts = factsOf();
   const why = el("p", { class: "why" });
   const output = log(id);
+  const curve = curves();
+  const checks = el("ul", { class: "checks", hidden: true, "aria-label": "Readiness and probes" });
+  const usage = usages(() => (facts.use(usage.of(id)), curve.update(usage.past(id))));
   const history = el("tbody");
   const noDeaths = el("p", { class: "empty", hidden: true }, "This worker has not died.");
   const strip = timeline({ only: id });
@@ -34,9 +39,10 @@ export function worker(id) {
   const cards = [
     el("section", { class: "card head", "aria-labelledby": "worker-title" },
       el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
-      note, facts.node),
+      note, facts.node, checks),
     el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Explanation")), why),
     output.node,
+    curve.node,
     declared.node,
     el("section", { class: "card", "aria-labelledby": "life-title" },
       el("header", {}, el("h2", { id: "life-title" }, "Deaths and restarts"), strip.ranges), strip.node),
@@ -57,6 +63,7 @@ export function worker(id) {
     mark(node, "data-status", shown(found));
     say(status, flagged(found));
     facts.update(found);
+    showChecks(found);
     showOrders(found);
     tick();
     strip.update();
@@ -64,6 +71,15 @@ export function worker(id) {
     const deaths = state.deaths.filter((death) => death.component_id === id).length;
     const key = [found.generation, found.status, found.shown, found.paused, found.restart_count, deaths].join();
     if (key !== seen) (seen = key), ask();
+  }
+
+  // What it says of itself, which conditions of its start are open, and the latest answers of its probe.
+  function showChecks({ said, not_ready: open, probes }) {
+    const lines = [...(said ? [`It says: ${said}`] : []), ...(open ?? []).map((each) => `Not ready: ${each}`), ...(probes ?? [])];
+    checks.hidden = lines.length === 0;
+    if (checks.dataset.lines === lines.join("\n")) return;
+    checks.dataset.lines = lines.join("\n");
+    checks.replaceChildren(...lines.map((text) => el("li", {}, el("bdi", {}, text))));
   }
 
   function showOrders(found) {
@@ -87,7 +103,6 @@ export function worker(id) {
     output.again();
     await Promise.all([
       show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
-      show(getIfServed(`${API}/resources`), (answer) => facts.use(answer?.workers.find((each) => each.id === id))),
       show(Promise.all([
         get(`${workerPath(id, "history")}?limit=100`),
         getIfServed(workerPath(id, "bundles"), "?limit=100"),
@@ -114,7 +129,7 @@ export function worker(id) {
     history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death, findings)].filter(Boolean)));
   }
 
-  return { node, update, tick, title: id, close: () => (output.close(), strip.close()), focus: () => byId("content").focus() };
+  return { node, update, tick, title: id, close: () => (usage.stop(), output.close(), strip.close()), focus: () => byId("content").focus() };
 }
 
 function deathRow(death) {
