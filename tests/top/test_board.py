@@ -15,7 +15,7 @@ from rekindle.cli.top.board import (
     heading,
     rollout_lines,
 )
-from rekindle.cli.top.worker_rows import COLUMNS, gauge, rows
+from rekindle.cli.top.worker_rows import columns, gauge, rows
 
 
 def alert(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -66,9 +66,17 @@ def test_the_gauge_has_a_cell_for_each_restart_of_the_budget_if_the_terminal_is_
     budget = {**worker()["budget"], "lifetime": 3, "max_lifetime": 12, "max_in_window": None}
     (wide,) = rows(Board((worker(budget=budget),)), "", 0.0, 140)
     (narrow,) = rows(Board((worker(budget=budget),)), "", 0.0, 80)
-    at = COLUMNS.index("RESTARTS")
-    assert wide.cells[at] == "▰▰▰▱▱▱▱▱▱▱▱▱ 3/12"
-    assert narrow.cells[at] == "3/12"
+    assert wide.cells[columns(140).index("RESTARTS")] == "▰▰▰▱▱▱▱▱▱▱▱▱ 3/12"
+    assert narrow.cells[columns(80).index("RESTARTS")] == "3/12"
+
+
+def test_on_80_columns_the_reason_of_a_failure_has_room() -> None:
+    reason = "3 restarts in 5 minutes; last death: exited with code 1"
+    spent = worker("worker:importer:0", shown="failed", pid=None, failure_reason=reason)
+    lived = worker("worker:web:0", uptime_ms=158_000)
+    failed, other = rows(Board((spent, lived)), "", 0.0, 80)
+    assert failed.cells[-1].startswith("3 restarts in")
+    assert other.cells[columns(80).index("UPTIME")] == "2 min"
 
 
 def test_workers_of_one_group_are_below_its_head_which_counts_them() -> None:

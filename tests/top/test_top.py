@@ -25,7 +25,7 @@ PATIENCE_S = 30.0
 Script = Callable[[Top, Pilot[None]], Awaitable[None]]
 
 
-def show(state: Path, script: Script, size: tuple[int, int] = (80, 24)) -> None:
+def show(state: Path, script: Script, size: tuple[int, int] = (110, 30)) -> None:
     """Open the view and do what the script says."""
     socket = str(state / "control.sock")
 
@@ -142,6 +142,18 @@ def test_nt_05_the_ack_key_takes_note_and_the_badge_goes(web: Running) -> None:
 def test_cpu_and_memory_of_a_worker_are_measured(web: Running) -> None:
     async def look(app: Top, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: cells(app, "worker:web:0")[5].endswith(" MB"))
+
+    show(client_of(web).state, look)
+
+
+def test_a_terminal_that_becomes_narrow_shows_fewer_columns(web: Running) -> None:
+    async def look(app: Top, pilot: Pilot[None]) -> None:
+        table: DataTable[Any] = app.query_one("#workers", DataTable)
+        assert [str(column.label) for column in table.ordered_columns][2] == "PID"
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: "PID" not in [str(column.label) for column in table.ordered_columns])
+        await until(pilot, lambda: table.row_count == 3)
+        assert cells(app, "worker:web:0")[1] == "healthy"
 
     show(client_of(web).state, look)
 

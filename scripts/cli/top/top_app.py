@@ -23,7 +23,7 @@ from .board import Board, alert_rows, badge, breaker_lines, has_new_critical, he
 from .dialogs import Help, Question
 from .feed import Feed
 from .log_follower import LogFollower
-from .worker_rows import COLUMNS, Row, rows
+from .worker_rows import Row, columns, rows
 
 BELL_REST_S = 30.0
 TICK_S = 1.0
@@ -83,6 +83,8 @@ class Top(App[None]):
         self._newest: Board | None = None
         """The board to show next."""
         self._filter_text = ""
+        self._columns: tuple[str, ...] = ()
+        """The headings of the table; they depend on the width of the terminal."""
         self._listed: dict[str, Row] = {}
         """The lines of the table, by their keys."""
         self._selected_key: str | None = None
@@ -110,7 +112,6 @@ class Top(App[None]):
 
     def on_mount(self) -> None:
         """Fill in the headings and start the feed."""
-        self._table.add_columns(*COLUMNS)
         self._alerts.add_columns("#", "SEVERITY", "WORKER", "COUNT", "MESSAGE", "ACKNOWLEDGED")
         self.query_one("#filter", Input).display = False
         self._table.focus()
@@ -188,6 +189,10 @@ class Top(App[None]):
         lines = self.query_one("#breakers", Static)
         lines.update("\n".join(notices))
         lines.display = bool(notices)
+        if columns(self.size.width) != self._columns:
+            self._columns = columns(self.size.width)
+            self._table.clear(columns=True)
+            self._table.add_columns(*self._columns)
         listed = rows(self._board, self._filter_text, time.monotonic(), self.size.width, self._toggled)
         self._listed = {row.key: row for row in listed}
         if list(self._listed) == [key.value for key in self._table.rows]:

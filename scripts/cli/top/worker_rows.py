@@ -28,11 +28,16 @@ STYLES = {
 PADDING = 2
 """The padding of every cell."""
 
+SCROLLBAR = 2
+
 LEAST_NEXT = 12
 """The minimum width of the last column."""
 
-WIDE = 110
-"""From this width on, a gauge may have as many cells as the budget has restarts."""
+WIDE = 100
+"""From this width on there are all columns, and a gauge may have as many cells as the budget has restarts."""
+
+LEFT_OUT = ("PID",)
+"""Not shown on a narrower terminal, which has 80 columns."""
 
 MOST_CELLS = 20
 FEW_CELLS = 6
@@ -59,6 +64,12 @@ class Row:
     def key(self) -> str:
         """Identifies the line: no worker's id begins like that of a group."""
         return f"\0{self.component_id}" if self.members else self.component_id
+
+
+def columns(width: int | None) -> tuple[str, ...]:
+    """The headings for a terminal of this width."""
+    is_wide = width is None or width >= WIDE
+    return COLUMNS if is_wide else tuple(name for name in COLUMNS if name not in LEFT_OUT)
 
 
 def rows(
@@ -119,9 +130,20 @@ def _order(worker: Document) -> tuple[object, ...]:
 
 def _fitted(listed: list[Row], width: int) -> list[Row]:
     """The rows with the last column cut to the width of the terminal."""
-    widest = [max(map(len, column)) for column in zip(COLUMNS, *(row.cells for row in listed), strict=True)]
-    left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(COLUMNS))
-    return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in listed]
+    shown = columns(width)
+    kept = [replace(row, cells=_narrowed(row.cells, shown)) for row in listed]
+    widest = [max(map(len, column)) for column in zip(shown, *(row.cells for row in kept), strict=True)]
+    left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(shown) - SCROLLBAR)
+    return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in kept]
+
+
+def _narrowed(cells: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
+    """The cells of the columns that are shown; if some are not, the uptime has one unit."""
+    if len(shown) == len(COLUMNS):
+        return cells
+    named = dict(zip(COLUMNS, cells, strict=True))
+    named["UPTIME"] = " ".join(named["UPTIME"].split()[:2])
+    return tuple(named[name] for name in shown)
 
 
 def _matches(worker: Document, filter_: str) -> bool:
@@ -158,7 +180,7 @@ def _row(worker: Document, used: Document | None, most_cells: int) -> Row:
         "-" if uptime is None else span(uptime // 1000 * 1000),
         *_usage(used if pid is not None else None),
         gauge(worker, most_cells),
-        outlook(worker),
+        outlook(worker).removeprefix("failed: "),  # as its status says
     )
     return Row(worker["component_id"], cells, STYLES.get(worker["shown"], ""))
 
