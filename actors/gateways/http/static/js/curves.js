@@ -9,12 +9,12 @@ const PERIOD_MS = 5 * 60_000;
 
 export function curves() {
   const parts = { cpu: curve("CPU", "%"), memory: curve("Memory", "MB") };
-  const node = el("section", { class: "card", hidden: true, "aria-labelledby": "curves-title" },
+  const node = el("section", { class: "card", "data-empty": "true", "aria-labelledby": "curves-title" },
     el("header", {}, el("h2", { id: "curves-title" }, "CPU and memory")),
     el("div", { class: "curves" }, parts.cpu.node, parts.memory.node));
 
   function update(samples) {
-    node.hidden = samples.length < 2;
+    mark(node, "data-empty", samples.length < 2);
     for (const [name, part] of Object.entries(parts)) part.update(samples.filter((each) => typeof each[name] === "number").map((each) => ({ at: each.at, value: each[name] })));
   }
 
@@ -23,7 +23,7 @@ export function curves() {
 
 function curve(title, unit) {
   const line = svg("polyline", { fill: "none", stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" });
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" }, line);
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, line);
   const said = el("figcaption");
   const node = el("figure", {}, said, picture);
 
@@ -34,9 +34,7 @@ function curve(title, unit) {
     const now = samples.at(-1).at;
     const points = samples.map(({ at, value }) => `${(WIDTH * (1 - (now - at) / PERIOD_MS)).toFixed(1)},${(HEIGHT * (1 - value / top)).toFixed(1)}`);
     mark(line, "points", points.join(" "));
-    const sentence = `${title} ${number(values.at(-1))} ${unit}; at most ${number(Math.max(...values))} ${unit} in the last ${span(now - samples[0].at)}`;
-    say(said, sentence);
-    mark(picture, "aria-label", sentence);
+    say(said, `${title} ${number(values.at(-1))} ${unit}; at most ${number(Math.max(...values))} ${unit} in the last ${span(now - samples[0].at)}`);
   }
 
   return { node, update };
