@@ -141,7 +141,7 @@ def _narrowed(cells: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]
     """The cells of the columns that are shown; if some are not, the uptime has one unit."""
     if len(shown) == len(COLUMNS):
         return cells
-    named = dict(zip(COLUMNS, cells, strict=True))
+    named: dict[str, str] = dict(zip(COLUMNS, cells, strict=True))
     named["UPTIME"] = " ".join(named["UPTIME"].split()[:2])
     return tuple(named[name] for name in shown)
 
