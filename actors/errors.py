@@ -5,6 +5,7 @@
     ├── UnknownWorkerError (LookupError)       no worker has that id
     ├── UnknownQueueError (LookupError)        no worker serves that queue
     ├── UnknownJobError (LookupError)          no job has that number
+    ├── UnknownBatchError (LookupError)        no batch has that number
     ├── PayloadError (ValueError)              a job's payload is not JSON, or too long
     ├── JobFailedError (RuntimeError)          a job ended without a result
     ├── UnknownDeathError (LookupError)        no such death is persisted
@@ -112,6 +113,14 @@ class UnknownJobError(RekindleError, LookupError):
     def __init__(self, job_id: int) -> None:
         self.job_id = job_id
         super().__init__(f"there is no job {job_id}")
+
+
+class UnknownBatchError(RekindleError, LookupError):
+    """No batch has that number."""
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        super().__init__(f"there is no batch {batch}")
 
 
 class PayloadError(RekindleError, ValueError):

@@ -10,7 +10,7 @@ from typing import Unpack
 from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
-from ..facts.queues import QueueLimits
+from ..facts.queues import BatchAdded, QueueLimits
 from ..messages import (
     AcknowledgeAlert,
     AddWorker,
@@ -50,6 +50,7 @@ from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec
 from .assembly import queues_to_watch
 from .declared_workers import DeclaredWorkers, checked, distinct
+from .queues.new_batch import add_batch
 from .requests import REPLY_TIMEOUT_S, Reply, Requests
 from .watched_jobs import WatchedJobs
 
@@ -202,6 +203,17 @@ class Controls:
         """Put a job for each payload into a queue, all or none; their ids."""
         checked_queue(queue, self._workers.queues)
         return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **settings))
+
+    def batch(
+        self,
+        queue: str,
+        payloads: Iterable[object],
+        then: object,
+        then_queue: str | None,
+        **settings: Unpack[JobSettings],
+    ) -> BatchAdded:
+        """Put jobs into a queue as a batch, and one that is run when all of them have ended."""
+        return add_batch(self.jobs, self._workers.queues, queue, payloads, then, then_queue, **settings)
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import pykka
 
@@ -31,7 +31,6 @@ from ..ports import Jobs, Store
 from ..processes.fingerprints import Fingerprints
 from ..processes.spawn.launcher import Launcher
 from ..runtime.thread_runtime import ThreadRuntime
-from ..spec.job_payload import JobSettings
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.group import Group
 from ..spec.policies.queues.periodic import Periodic, distinct_periodic
@@ -43,12 +42,13 @@ from ..spec.worker_spec import WorkerSpec
 from .controls import Controls
 from .declared_workers import DeclaredWorkers
 from .lifecycle import Lifecycle, Settings
+from .queues.job_producer import JobProducer
 from .requests import Requests
 from .stored_history import History
 from .system_view import SystemView
 
 
-class System(SystemView):
+class System(JobProducer, SystemView):
     """A supervisor and its workers. Use it as a context manager, or call `start` and `stop`."""
 
     def __init__(
@@ -364,35 +364,3 @@ class System(SystemView):
     def resume_queue(self, queue: str) -> bool:
         """End the pause of a queue; returns False if there was none."""
         return self._controls.jobs.resume(queue)
-
-    def enqueue(
-        self,
-        queue: str,
-        payload: object,
-        **settings: Unpack[JobSettings],
-    ) -> int:
-        """Put a job into a queue and return its id. The job is durable when this returns.
-
-        `JobSettings` explains the settings. Other programs use `rekindle.persistence.open_queue`.
-
-        Raises:
-            UnknownQueueError: no worker of this system serves the queue.
-            PayloadError: the payload is not JSON, or a number is out of range.
-            StoreUnavailableError: the database cannot be written to now.
-        """
-        (job,) = self._controls.enqueue_many(queue, [payload], **settings)
-        return job
-
-    def enqueue_many(
-        self, queue: str, payloads: Iterable[object], **settings: Unpack[JobSettings]
-    ) -> tuple[int, ...]:
-        """Put a job for each payload into a queue, all or none, in one transaction; return their ids.
-
-        The settings are those of `enqueue`.
-
-        Raises:
-            UnknownQueueError: no worker of this system serves the queue.
-            PayloadError: a payload is not JSON, or a number is out of range.
-            StoreUnavailableError: the database cannot be written to now.
-        """
-        return self._controls.enqueue_many(queue, payloads, **settings)

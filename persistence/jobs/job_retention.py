@@ -1,7 +1,7 @@
 """Deletes finished jobs that are too old, too many or too large, with the evidence against them.
 
 Finished jobs have a retention of their own; toxic jobs, which a person should inspect, stay as long
-as the history. Pending and running jobs are never deleted.
+as the history. Pending and running jobs are never deleted. A batch is deleted after the job at its end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, or_, select
 from rekindle.actors.facts.jobs import FINISHED, JobState
 from rekindle.actors.spec.policies.retention_policy import Retention
 
-from ..schema.tables import JOB, JOB_CRASH
+from ..schema.tables import BATCH, JOB, JOB_CRASH
 from .job_statements import is_in
 
 DAY_MS = 86_400_000
@@ -25,7 +25,20 @@ def prune_jobs(connection: Connection, retention: Retention, now_wall_ms: int, m
         old = select(JOB.c.id).where(is_in(JobState.TOXIC), JOB.c.toxic_since_wall_ms < before_ms)
         gone = list(connection.scalars(old.order_by(JOB.c.toxic_since_wall_ms).limit(most)))
     _delete(connection, gone)
-    return bool(gone)
+    return bool(gone) or prune_batches(connection, retention, now_wall_ms, most)
+
+
+def prune_batches(connection: Connection, retention: Retention, now_wall_ms: int, most: int) -> bool:
+    """Delete up to `most` batches that ended and whose last job is deleted; whether there may be more."""
+    before_ms = now_wall_ms - round(retention.job_days * DAY_MS)
+    last = select(JOB.c.id).where(JOB.c.id == BATCH.c.callback_id)
+    has_no_job = BATCH.c.callback_id.is_(None) & (BATCH.c.created_at_wall_ms < before_ms)
+    is_over = BATCH.c.done + BATCH.c.failed >= BATCH.c.total
+    old = select(BATCH.c.id).where(is_over, has_no_job | (BATCH.c.callback_id.is_not(None) & ~last.exists()))
+    gone = list(connection.scalars(old.order_by(BATCH.c.id).limit(most)))
+    if gone:
+        connection.execute(delete(BATCH).where(BATCH.c.id.in_(gone)))
+    return len(gone) == most
 
 
 class JobSizes:

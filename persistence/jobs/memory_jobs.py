@@ -179,6 +179,7 @@ class MemoryJobs(MemoryChains, JobResults):
     def prune_old(self, retention: Retention, now_wall_ms: int) -> None:
         """Delete the finished jobs that are too old or too many."""
         self.drop(outdated(self._jobs.values(), retention, now_wall_ms))
+        self.prune_batches(now_wall_ms - round(retention.job_days * 86_400_000))
 
     def prune(self, *, finished_before_wall_ms: int) -> int:
         """Delete the jobs that were done before this time; return how many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Unpack
+from typing import Unpack, cast
 
 from sqlalchemy import Connection
 
@@ -17,13 +17,9 @@ from rekindle.actors.facts.queues import (
     QueueLimits,
     QueuePause,
 )
-from rekindle.actors.spec.job_payload import (
-    JobSettings,
-    checked_batch,
-    checked_queue,
-    new_jobs,
-    new_pause,
-)
+from rekindle.actors.ports import Jobs
+from rekindle.actors.spec.job_payload import JobSettings, checked_queue, new_pause
+from rekindle.actors.system.queues.new_batch import add_batch
 
 from ..database.wall_clock import wall_ms
 from . import periodic_rows, setting_rows
@@ -67,10 +63,7 @@ class QueueSettings:
             then_queue: its queue; by default the same.
             settings: of the jobs, as for `enqueue`.
         """
-        served = self.served()
-        queues = (checked_queue(queue, served), checked_queue(then_queue or queue, served))
-        jobs, (last,) = new_jobs(payloads, wall_ms(), **settings), new_jobs([then], wall_ms())
-        return self.add_batch(queues[0], checked_batch(jobs), last, queues[1])
+        return add_batch(cast("Jobs", self), self.served(), queue, payloads, then, then_queue, **settings)
 
     def add_batch(
         self, queue: str, jobs: Sequence[NewJob], then: NewJob | None, then_queue: str

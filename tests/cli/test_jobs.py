@@ -227,3 +227,40 @@ def test_a_database_that_is_not_there_is_not_made(no_supervisor: Client) -> None
         assert (answer.code, answer.out) == (1, "")
         assert f"there is no store at {typo}" in answer.err
     assert not typo.parent.exists()
+
+
+def test_jobs_are_enqueued_as_a_batch_whose_last_job_runs_at_its_end(rekindle: Client) -> None:
+    then = ("--then", '{"last": true}', "--then-queue", "tag")
+    added = with_input(
+        rekindle, "1\n2\n3\n", "jobs", "enqueue", "tag", "--file", "-", *then, "--json"
+    ).document
+    assert len(added["ids"]) == 3
+    assert eventually(lambda: shown(rekindle, added["callback_id"])["state"] == "done", PATIENCE_S * 2)
+    last = shown(rekindle, added["callback_id"])
+    assert last["payload"] == {"last": True}
+    assert last["batch_counts"] == {"id": added["id"], "total": 3, "done": 3, "failed": 0}
+    found = rekindle("jobs", "batch", str(added["id"]), "--json").document
+    assert (found["total"], found["done"], found["callback_id"]) == (3, 3, added["callback_id"])
+    heading, row, *_ = rekindle("jobs", "batch", str(added["id"])).lines
+    assert heading.split()[:3] == ["BATCH", "AGE", "JOBS"]
+    assert row.split()[0] == str(added["id"])
+    assert rekindle("jobs", "enqueue", "tag", "1", "--then", "2").out.startswith("Batch ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("enqueue", "tag", "1", "--then", "{"), 2, "is not JSON"),
+        (("enqueue", "tag", "1", "--then-queue", "tag"), 2, "--then-queue QUEUE needs --then JSON"),
+        (("enqueue", "tag", "1", "--then", "1", "--then-queue", "nowhere"), 2, "nowhere"),
+        (("batch", "999999"), 1, "there is no batch 999999"),
+        (("batch", "0"), 2, "0 is not in the range"),
+    ],
+)
+def test_a_batch_that_cannot_be_is_refused(
+    rekindle: Client, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    before = rekindle("jobs", "batches", "--json").document
+    answer = rekindle("jobs", *arguments)
+    assert (answer.code, words in answer.err) == (code, True), answer
+    assert rekindle("jobs", "batches", "--json").document["batches"] == before["batches"]

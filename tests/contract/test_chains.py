@@ -7,12 +7,13 @@ import threading
 from typing import Any
 
 import pytest
-from tests.contract.queues import Queues, new
+from tests.contract.queues import NOW, Queues, new
 from tests.contract.test_queue_pauses import idle_for_s
 from tests.processes.waiting import PATIENCE_S
 
 from rekindle.actors.errors import PayloadError, RequestRefusedError, UnknownJobError
 from rekindle.actors.spec.job_payload import checked_batch, new_jobs
+from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.worker.jobs.claims import Claimant, ClaimRequest, failed, finished
 from rekindle.worker.jobs.queue_address import open_claims
 
@@ -196,3 +197,16 @@ def test_workers_that_end_jobs_of_a_batch_at_the_same_time_start_its_last_job_on
         ran.append(claim.id)
         sql_queues.finish(claim)
     assert sorted(ran) == sorted(batch.callback_id or 0 for batch in batches)
+
+
+def test_a_batch_is_deleted_after_the_job_at_its_end(queues: Queues) -> None:
+    batch = queues.jobs.add_batch("tag", [new()], new(), "mail")
+    open_one = queues.jobs.add_batch("other", [new()], None, "other")
+    queues.finish(queues.claim())
+    retention = Retention(job_count=0)
+    queues.store.prune(retention, NOW)
+    assert [each.id for each in queues.jobs.batches()] == [open_one.id, batch.id]  # its last job waits
+    queues.finish(queues.claim("mail"))
+    while queues.store.prune(retention, NOW):
+        pass
+    assert [each.id for each in queues.jobs.batches()] == [open_one.id]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import msgspec
 
 from ...errors import UnknownJobError
 from ...facts.jobs import JobCrash, JobError, JobProgress, JobState, JobView, QueueStats, Unique, all_queues
+from ...facts.queues import BatchAdded
 from ...ports import Jobs
-from ...spec.job_payload import checked_queue, new_jobs
+from ...spec.job_payload import JobSettings, checked_queue, new_jobs
+from ...system.queues.new_batch import add_batch
 from ..serving.json_values import CommandResult, encode, view, view_type
-from .request_bodies import EnqueueArguments, InvalidRequestError, UniqueArguments
+from .request_bodies import BatchArguments, EnqueueArguments, InvalidRequestError, UniqueArguments
 from .route import Request
 
 Crash = view_type(JobCrash)
@@ -146,24 +149,30 @@ def figures(jobs: Jobs, served: Collection[str]) -> Queues:
 def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArguments) -> tuple[int, ...]:
     """Add jobs to a queue, all or none; returns their numbers."""
     checked_queue(queue, served)
-    new = new_jobs(
-        given.payloads,
-        time.time_ns() // 1_000_000,
-        priority=given.priority,
-        delay_s=given.delay_s,
-        max_retries=given.max_retries,
-        crash_retries=given.crash_retries,
-        unique=_unique(given.unique),
-        error_retries=given.error_retries,
-        retry_delay_s=given.retry_delay_s,
-        max_retry_delay_s=given.max_retry_delay_s,
-        timeout_s=given.timeout_s,
-        expires_in_s=given.expires_in_s,
-        expires_at=given.expires_at,
-        key=given.key,
-        after=given.after,
-    )
-    return jobs.add(queue, new)
+    return jobs.add(queue, new_jobs(given.payloads, time.time_ns() // 1_000_000, **_settings(given)))
+
+
+def batched(jobs: Jobs, queue: str, served: Collection[str], given: BatchArguments) -> BatchAdded:
+    """Add jobs to a queue as a batch, all or none, and one that runs when all of them have ended."""
+    return add_batch(jobs, served, queue, given.payloads, given.then, given.then_queue, **_settings(given))
+
+
+def _settings(given: EnqueueArguments) -> JobSettings:
+    return {
+        "priority": given.priority,
+        "delay_s": given.delay_s,
+        "max_retries": given.max_retries,
+        "crash_retries": given.crash_retries,
+        "unique": _unique(given.unique),
+        "error_retries": given.error_retries,
+        "retry_delay_s": given.retry_delay_s,
+        "max_retry_delay_s": given.max_retry_delay_s,
+        "timeout_s": given.timeout_s,
+        "expires_in_s": given.expires_in_s,
+        "expires_at": given.expires_at,
+        "key": given.key,
+        "after": given.after,
+    }
 
 
 def _unique(given: UniqueArguments | None) -> Unique | None:
@@ -222,6 +231,17 @@ def enqueue(request: Request) -> object:
     operator = request.operator
     ids = enqueued(operator.jobs, request.target, operator.queues, request.arguments)
     return CommandResult(detail={"ids": list(ids)})
+
+
+def enqueue_batch(request: Request) -> object:
+    operator = request.operator
+    added = batched(operator.jobs, request.target, operator.queues, request.arguments)
+    return CommandResult(detail=batch_detail(added))
+
+
+def batch_detail(added: BatchAdded) -> dict[str, Any]:
+    """What the answer says of a new batch."""
+    return {"id": added.id, "ids": list(added.job_ids), "callback_id": added.callback_id}
 
 
 def retry(request: Request) -> object:

@@ -14,6 +14,7 @@ from ...errors import (
     RequestTimeoutError,
     SpecError,
     StoreError,
+    UnknownBatchError,
     UnknownDeathError,
     UnknownJobError,
     UnknownQueueError,
@@ -46,7 +47,7 @@ def _expected(error: Exception) -> tuple[int, str, str] | None:
             return status, code, str(error)
         case UnknownWorkerError():
             return 404, "unknown_worker", str(error)
-        case UnknownJobError():
+        case UnknownJobError() | UnknownBatchError():
             return 404, "unknown_job", str(error)
         case UnknownQueueError():
             return 404, "unknown_queue", str(error)

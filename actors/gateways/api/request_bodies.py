@@ -114,6 +114,14 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {"jobs": len(self.payloads), "priority": self.priority, "delay_s": self.delay_s}
 
 
+class BatchArguments(EnqueueArguments, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The same for a batch, and the payload of the job that runs when all of them have ended."""
+
+    then: Any
+    then_queue: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)] | None = None
+    """The queue of that job; by default the same."""
+
+
 class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs to list."""
 

@@ -24,6 +24,7 @@ from .openapi import document
 from .queues import queue_handlers
 from .request_bodies import (
     LARGEST_ENQUEUE,
+    BatchArguments,
     EnqueueArguments,
     EventLogQuery,
     EventStreamQuery,
@@ -251,6 +252,16 @@ ROUTES: tuple[Route, ...] = (
         queue_handlers.batches,
         queue_handlers.Batches,
         query=LimitQuery,
+    ),
+    _stored("/batches/{number}", "One batch", queue_handlers.batch, queue_handlers.Batch),
+    _command(
+        "/queues/{name}/batches",
+        "enqueue_batch",
+        "Add jobs to a queue as a batch, all or none, and a job that runs when all of them have ended",
+        job_handlers.enqueue_batch,
+        pool=CallPool.STORE,
+        body=BatchArguments,
+        largest_body=LARGEST_ENQUEUE,
     ),
     _stored("/periodic", "The periodic jobs, by name", queue_handlers.periodic, queue_handlers.PeriodicJobs),
     _command(

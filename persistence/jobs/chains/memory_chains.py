@@ -116,6 +116,14 @@ class MemoryChains(MemoryQueues):
         chosen = [each for each in self._batches.values() if batch in (None, each.id)]
         return tuple(sorted(chosen, key=lambda each: -each.id)[:limit])
 
+    def prune_batches(self, before_wall_ms: int) -> None:
+        """Delete the batches that ended and whose last job is deleted."""
+        for batch in tuple(self._batches.values()):
+            is_over = batch.done + batch.failed >= batch.total
+            is_old = batch.callback_id is None and batch.created_at_wall_ms < before_wall_ms
+            if is_over and (is_old or ((batch.callback_id or 0) not in self._jobs and batch.callback_id)):
+                del self._batches[batch.id]
+
     def refusal_by_predecessors(self, job_ids: Sequence[int]) -> str | None:
         """Why one of these jobs cannot be retried before another."""
         for job_id in job_ids:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from ..client import ControlClient, NoSupervisorError, RequestRefusedError, problem
 from ..state_files import DATABASE_NAME
+
+if TYPE_CHECKING:
+    from .job_source import JobSource
 
 database_option = click.option(
     "--database",
@@ -57,3 +61,10 @@ def as_control_errors() -> Iterator[None]:
     except (RekindleError, InvalidRequestError) as error:
         found = problem_for(error, "the command")
         raise problem(found.problem.error, found.problem.message, found.status) from None
+
+
+def open_jobs(state: Path, database: str | None) -> JobSource:
+    """The jobs of the running supervisor, or of the database; what that needs is loaded only then."""
+    from .job_source import open_job_source
+
+    return open_job_source(state, database)

@@ -29,6 +29,9 @@ class JobSource(Protocol):
         """Enqueue jobs; returns their ids."""
         ...
 
+    def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue jobs as a batch; returns its number, their ids and that of the job at its end."""
+
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """The jobs that match, the latest first."""
 
@@ -43,6 +46,9 @@ class JobSource(Protocol):
 
     def batches(self, limit: int) -> Any:
         """The latest batches."""
+
+    def batch(self, number: int) -> Any:
+        """One batch."""
 
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""
@@ -94,6 +100,17 @@ class SupervisorJobs:
             ids += answer["detail"]["ids"]
         return ids
 
+    def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue a batch, which has to fit into one request."""
+        bodies = list(_in_bodies(payloads))
+        if len(bodies) > 1:
+            raise RequestRefusedError(
+                f"a batch through the supervisor has at most {MOST_AT_ONCE} jobs and {LARGEST_BODY} bytes;"
+                " `open_queue(url).batch` has no such limit"
+            )
+        body = {"payloads": list(payloads), **settings}
+        return self._client.post(path_of("queues", queue, "batches"), body)["detail"]
+
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """The jobs that match, the latest first."""
         from urllib.parse import urlencode
@@ -118,6 +135,10 @@ class SupervisorJobs:
     def batches(self, limit: int) -> Any:
         """The latest batches."""
         return self._client.get(f"/batches?limit={limit}")
+
+    def batch(self, number: int) -> Any:
+        """One batch."""
+        return self._client.get(path_of("batches", str(number)))
 
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""
@@ -162,6 +183,17 @@ class DatabaseJobs:
             given = msgspec.convert({"payloads": list(payloads), **settings}, EnqueueArguments)
             return list(enqueued(self._queue, queue, self._queue.served(), given))
 
+    def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue a batch in one transaction."""
+        import msgspec
+
+        from rekindle.actors.gateways.api.job_handlers import batch_detail, batched
+        from rekindle.actors.gateways.api.request_bodies import BatchArguments
+
+        with as_control_errors():
+            given = msgspec.convert({"payloads": list(payloads), **settings}, BatchArguments)
+            return batch_detail(batched(self._queue, queue, self._queue.served(), given))
+
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """The jobs that match, the latest first."""
         from rekindle.actors.gateways.api.job_handlers import job_list
@@ -197,6 +229,13 @@ class DatabaseJobs:
 
         with as_control_errors():
             return _builtins(batch_list(self._queue, limit))
+
+    def batch(self, number: int) -> Any:
+        """One batch."""
+        from rekindle.actors.gateways.api.queues.queue_handlers import batch_of
+
+        with as_control_errors():
+            return _builtins(batch_of(self._queue, number))
 
     def order(self, job: int, order: str) -> Any:
         """Retry, cancel or drop a job; the details of the answer."""

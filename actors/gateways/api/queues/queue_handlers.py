@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from ....errors import UnknownBatchError
 from ....facts.queues import BatchView, PeriodicView, QueuePause
 from ....ports import Jobs
 from ....spec.job_payload import checked_queue
 from ...serving.json_values import CommandResult, view, view_type
+from ..request_bodies import InvalidRequestError
 from ..route import Request
 
 Pause = view_type(QueuePause)
@@ -54,6 +56,19 @@ def batch_list(jobs: Jobs, limit: int) -> Batches:
 
 def batches(request: Request) -> object:
     return batch_list(request.operator.jobs, request.arguments.limit)
+
+
+def batch_of(jobs: Jobs, number: int) -> object:
+    """One batch."""
+    for found in jobs.batches(number):
+        return Batch(**view(found))
+    raise UnknownBatchError(number)
+
+
+def batch(request: Request) -> object:
+    if not request.target.isdecimal() or len(request.target) > 18:
+        raise InvalidRequestError(422, "invalid", f"{request.target[:80]!r} is not a batch number")
+    return batch_of(request.operator.jobs, int(request.target))
 
 
 def pauses(request: Request) -> object:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
 from ...console.clock import now_ms
-from ...console.database_fallback import database_option
+from ...console.database_fallback import database_option, open_jobs
 from ...console.exits import FAILED, say
 from ...console.options import duration, json_option, limit_option, print_json, state_option
 from ...console.terminal import columns
-from ...render.job_lines import batch_lines, detail_lines, job_lines, stats_lines, toxic_lines
+from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_lines
 from ...render.text import printable
 from ..help import Subcommands
+from .batches import batch, batches, enqueue_batch
 from .job_payloads import payloads
-
-if TYPE_CHECKING:
-    from ...console.job_source import JobSource
 
 STATES = ("pending", "running", "done", "error", "toxic", "cancelled", "expired", "waiting")
 
@@ -43,12 +41,6 @@ def jobs() -> None:
 
     If no supervisor is running, these commands use the database.
     """
-
-
-def _source(state: Path, database: str | None) -> JobSource:
-    from ...console.job_source import open_job_source
-
-    return open_job_source(state, database)
 
 
 @jobs.command()
@@ -103,6 +95,12 @@ def _source(state: Path, database: str | None) -> JobSource:
     metavar="JOB",
     help="Run it when this job is done, and cancel it if that one fails; may be repeated.",
 )
+@click.option(
+    "--then",
+    metavar="JSON",
+    help="Enqueue them as a batch: run a job with this payload once, when all of them have ended.",
+)
+@click.option("--then-queue", metavar="QUEUE", help="The queue of that job; by default the same.")
 @click.option("--key", metavar="KEY", help="What the queue's limits for a key count together: a customer …")
 @click.option("--unique", metavar="KEY", help="Add it only if no job with this key was added lately.")
 @click.option(
@@ -127,6 +125,8 @@ def enqueue(
     expires_in_s: float | None,
     crash_retries: int | None,
     after: tuple[int, ...],
+    then: str | None,
+    then_queue: str | None,
     key: str | None,
     unique: str | None,
     unique_for_s: float | None,
@@ -142,12 +142,15 @@ def enqueue(
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
       $ rekindle jobs enqueue tag --file songs.jsonl --priority 10
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}' --unique song.mp3 --unique-for 1h
+      $ rekindle jobs enqueue tag --file songs.jsonl --then '{"report": "all songs"}'
       $ find . -name '*.mp3' | jq -R '{path: .}' -c | rekindle jobs enqueue tag --file -
     """
     if (payload is None) == (file is None):
         raise click.UsageError("pass the job as JSON, or a JSON Lines file with --file")
     if (unique is None) != (not unique_for_s):
         raise click.UsageError("--unique KEY and --unique-for TIME go together")
+    if then_queue is not None and then is None:
+        raise click.UsageError("--then-queue QUEUE needs --then JSON")
     values = list(payloads(payload, file))
     settings: dict[str, Any] = {
         "priority": priority,
@@ -163,7 +166,12 @@ def enqueue(
     settings = {name: value for name, value in settings.items() if value is not None}
     if unique is not None:
         settings["unique"] = {"key": unique, "for_s": unique_for_s}
-    with _source(state, database) as source:
+    if then is not None:
+        (last,) = payloads(then, None)
+        settings |= {"then": last} | ({} if then_queue is None else {"then_queue": then_queue})
+        enqueue_batch(queue, values, settings, state, database, as_json=as_json)
+        return
+    with open_jobs(state, database) as source:
         ids = source.enqueue(queue, values, settings)
     if as_json:
         print_json({"queue": queue, "ids": ids})
@@ -189,7 +197,7 @@ def list_(
     \b
       $ rekindle jobs list --queue tag --in-state running
     """
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.find(queue=queue, state=job_state, limit=limit)
     if as_json:
         print_json({"jobs": [each["job"] for each in found["jobs"]]})
@@ -209,7 +217,7 @@ def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
     \b
       $ rekindle jobs show 42
     """
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.get(job)
     print_json(found) if as_json else click.echo("\n".join(detail_lines(found, now_ms())))
 
@@ -226,25 +234,13 @@ def stats(state: Path, database: str | None, as_json: bool) -> None:
 
     LEFT estimates how long the pending jobs will take with the workers that run now.
     """
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.stats()
     print_json(found) if as_json else click.echo("\n".join(stats_lines(found, now_ms(), width=columns())))
 
 
-@jobs.command()
-@limit_option("batches")
-@state_option
-@database_option
-@json_option
-def batches(limit: int, state: Path, database: str | None, as_json: bool) -> None:
-    """List batches of jobs with their progress, the latest first.
-
-    \b
-      $ rekindle jobs batches
-    """
-    with _source(state, database) as source:
-        found = source.batches(limit)
-    print_json(found) if as_json else click.echo("\n".join(batch_lines(found["batches"], now_ms())))
+jobs.add_command(batches)
+jobs.add_command(batch)
 
 
 @jobs.command()
@@ -261,7 +257,7 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
     \b
       $ rekindle jobs toxic
     """
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.find(queue=queue, state="toxic", limit=limit, evidence=True)
     print_json(found) if as_json else click.echo("\n".join(toxic_lines(found["jobs"], now_ms())))
     _tell_what_is_left_off(found)
@@ -335,7 +331,7 @@ def export(queue: str | None, job_state: str, limit: int, state: Path, database:
     """
     import json
 
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.find(queue=queue, state=job_state, limit=limit)
         for each in found["jobs"]:
             # One at a time and whole: a list has only the beginning of a long payload.
@@ -365,7 +361,7 @@ def _each(
 
     results: list[dict[str, Any]] = []
     code = 0
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         for job in dict.fromkeys(ids):
             try:
                 detail = source.order(job, order)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ...console.clock import now_ms
-from ...console.database_fallback import database_option
+from ...console.database_fallback import database_option, open_jobs
 from ...console.options import duration, json_option, line, print_json, state_option
 from ...console.terminal import columns
 from ...render.job_lines import periodic_lines, stats_lines
 from ...render.text import printable, span
 from ..help import Subcommands
 
-if TYPE_CHECKING:
-    from ...console.job_source import JobSource
-
 queue_names = click.argument("names", nargs=-1, required=True, metavar="QUEUE...")
-
-
-def _source(state: Path, database: str | None) -> JobSource:
-    from ...console.job_source import open_job_source
-
-    return open_job_source(state, database)
 
 
 @click.group(cls=Subcommands, invoke_without_command=True)
@@ -45,7 +35,7 @@ def queues(context: click.Context, state: Path, database: str | None, as_json: b
     """
     if context.invoked_subcommand is not None:
         return
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.stats()
     print_json(found) if as_json else click.echo("\n".join(stats_lines(found, now_ms(), width=columns())))
 
@@ -62,7 +52,7 @@ def periodic(state: Path, database: str | None, as_json: bool) -> None:
 
     MISSED counts the due times that passed while no supervisor ran.
     """
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         found = source.periodic()
     if as_json:
         print_json(found)
@@ -96,7 +86,7 @@ def pause(
       $ rekindle queues pause mail --reason "the server is down" --for 30m
     """
     lasts = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         for name in names:
             source.pause_queue(name, reason, for_s)
             if not as_json:
@@ -117,7 +107,7 @@ def resume(names: tuple[str, ...], state: Path, database: str | None, as_json: b
       $ rekindle queues resume mail
     """
     results: list[dict[str, str]] = []
-    with _source(state, database) as source:
+    with open_jobs(state, database) as source:
         for name in names:
             was_paused = source.resume_queue(name)
             results.append({"queue": name, "result": "done" if was_paused else "already"})

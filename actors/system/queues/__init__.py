@@ -1,0 +1,1 @@
+"""How a system puts jobs into queues."""
