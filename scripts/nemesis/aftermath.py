@@ -66,7 +66,9 @@ def _away(supervisor: Supervisor) -> Iterator[str]:
 
 
 def _open_jobs(database: Database) -> Iterator[str]:
-    ((number,),) = database.rows("SELECT count(*) FROM rekindle_job WHERE state IN ('pending', 'running')")
+    ((number,),) = database.rows(
+        "SELECT count(*) FROM rekindle_job WHERE state IN ('pending', 'running', 'waiting')"
+    )
     if number:
         yield f"{number} jobs have not ended {RETURN_S:g} s after the attack"
 
@@ -113,7 +115,10 @@ def _stored(database: Database) -> dict[str, Any]:
     names = ("worker", "generation", "died_at_wall_ms", "cause", "exit_code", "signal", "action")
     events = database.rows("SELECT id, type, component_id, payload FROM rekindle_event ORDER BY id")
     counters = database.rows("SELECT component_id, restart_count FROM rekindle_worker_restart_policy")
-    jobs = database.rows("SELECT id, payload, state, attempts, crash_count FROM rekindle_job ORDER BY id")
+    jobs = database.rows(
+        "SELECT id, payload, state, attempts, crash_count, queue, key, batch_counts"
+        " FROM rekindle_job ORDER BY id"
+    )
     crashes = database.rows(
         "SELECT job_id, component_id, generation, cause FROM rekindle_job_crash ORDER BY id"
     )
@@ -145,10 +150,19 @@ def _event(number: int, type_: str, worker: str | None, payload: str) -> EventRo
     )
 
 
-def _job(number: int, payload: str, state: str, attempts: int, crash_count: int) -> JobRow:
+def _job(number: int, payload: str, state: str, attempts: int, crash_count: int, *more: Any) -> JobRow:
     given = json.loads(payload)
+    queue, limit_key, batch_counts = more
     return JobRow(
-        id=number, key=given["key"], do=given["do"], state=state, attempts=attempts, crash_count=crash_count
+        id=number,
+        key=given["key"],
+        do=given["do"],
+        state=state,
+        attempts=attempts,
+        crash_count=crash_count,
+        queue=queue,
+        limit_key=limit_key,
+        batch_counts=batch_counts,
     )
 
 

@@ -64,6 +64,8 @@ class Execution:
     """Its last checkpoint that is known to be stored."""
     unsure: tuple[str, ...] = ()
     """Its later ones, whose storing was not confirmed."""
+    last: float = 0.0
+    """Its last note: until then it certainly ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,13 @@ class Enqueued:
     key: str
     do: str
     id: int | None
+    after: list[int] = field(default_factory=list)
+    """The jobs that it comes after."""
+    batch: int | None = None
+    ends: int | None = None
+    """The batch after whose end it runs."""
+    expires: float | None = None
+    """When it should have begun, at the latest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +174,9 @@ class JobRow:
     state: str
     attempts: int
     crash_count: int
+    queue: str = "work"
+    limit_key: str | None = None
+    batch_counts: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

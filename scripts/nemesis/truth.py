@@ -72,4 +72,5 @@ def executions_of(notes: Iterable[dict[str, Any]]) -> tuple[Execution, ...]:
                 found[key] = replace(found[key], done=note["at"], how=note["how"])
             case _:
                 pass
+        found[key] = replace(found[key], last=note["at"])
     return tuple(found.values())

@@ -133,6 +133,20 @@ DAMAGE: dict[str, Callable[[], Evidence]] = {
     "cancelled jobs end as cancelled": lambda: replace(
         SOUND, cancelled=(Cancelled(id=1, state="running", at=5.5),)
     ),
+    "jobs begin after the jobs before them": lambda: replace(
+        SOUND, enqueued=(Enqueued(key="job-1", do="work", id=1, after=[7]),)
+    ),
+    "batches end once with their counts": lambda: replace(
+        SOUND, enqueued=(Enqueued(key="job-1", do="work", id=1, ends=3),)
+    ),
+    "expired jobs never begin": lambda: replace(
+        SOUND, jobs=(replace(SOUND.jobs[0], state="expired"),), executions=SOUND.executions
+    ),
+    "limits of queues hold": lambda: replace(
+        SOUND,
+        jobs=tuple(replace(SOUND.jobs[0], id=n, queue="limited", limit_key="a") for n in (1, 2)),
+        executions=tuple(replace(SOUND.executions[1], job=n, last=6.0) for n in (1, 2)),
+    ),
     "executions continue from the last checkpoint": lambda: replace(
         SOUND, executions=(SOUND.executions[0], replace(SOUND.executions[1], resumed=None))
     ),

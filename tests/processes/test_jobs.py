@@ -71,6 +71,19 @@ def test_a_function_and_a_coroutine_serve_a_queue_as_well(run: Run, target: str)
     assert ends(system, system.enqueue("tag", {})).result is not None
 
 
+def test_a_system_adds_a_batch_and_its_last_job_knows_how_the_others_ended(run: Run) -> None:
+    system = run(job_worker())
+    batch = system.batch("tag", [{"do": "a little"}, {"do": "raise"}], then={"last": True})
+    assert batch.callback_id is not None
+    ends(system, batch.callback_id)
+    (shown,) = system.jobs.batches(batch.id)
+    assert (shown.total, shown.done, shown.failed) == (2, 1, 1)
+    with pytest.raises(UnknownQueueError):
+        system.batch("tag", [{}], then_queue="nowhere")
+    with pytest.raises(PayloadError, match="job"):
+        system.batch("tag", [])
+
+
 def test_jr_02_pp_11_the_job_of_a_killed_worker_is_run_by_another_within_a_second(
     run: Run, tmp_path: Path
 ) -> None:

@@ -30,6 +30,12 @@ from .lives import (
     generations_never_go_back,
     lives_never_overlap,
 )
+from .queues import (
+    batches_end_once_with_their_counts,
+    expired_jobs_never_begin,
+    jobs_begin_after_the_jobs_before_them,
+    limits_of_queues_hold,
+)
 from .supervisors import (
     clean_stops_end_with_0,
     every_worker_returns,
@@ -59,6 +65,10 @@ CHECKS: tuple[Check, ...] = (
     executions_follow_each_other,
     executions_continue_from_the_last_checkpoint,
     cancelled_jobs_end_as_cancelled,
+    jobs_begin_after_the_jobs_before_them,
+    batches_end_once_with_their_counts,
+    expired_jobs_never_begin,
+    limits_of_queues_hold,
     a_job_is_blamed_for_recorded_deaths,
     killed_supervisors_convict_no_job,
     no_process_is_left,

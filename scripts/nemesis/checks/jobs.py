@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from ..evidence import Evidence, Execution
 from .deaths import LOST, known_end, supervisor_of
 
-ENDED = frozenset({"done", "error", "toxic", "cancelled"})
+ENDED = frozenset({"done", "error", "toxic", "cancelled", "expired"})
 CLAIMED_S = 15.0
 """How long after a cancellation an execution that was claimed before may begin: it may be frozen."""
-RIGHT = {"work": {"done", "toxic"}, "raise": {"error", "toxic"}, "die": {"toxic"}}
+RIGHT = {
+    "work": {"done", "toxic", "expired"},
+    "raise": {"error", "toxic", "expired"},
+    "die": {"toxic", "expired"},
+    "slow": {"error", "toxic"},
+    "overrun": {"error", "toxic"},
+}
 """How a job may end, by what it does; random kills may make each of them toxic."""
 
 

@@ -15,6 +15,7 @@ from .fate import Fate, end
 from .witness import Witness
 
 TICK_S = 0.05
+OVERRUN_S = 60.0
 
 
 def beat(worker: Worker) -> None:
@@ -54,6 +55,8 @@ def _save(witness: Witness, job: Job, data: str) -> None:
 
 def _act(witness: Witness, fate: Fate, job: Job) -> None:
     payload: Any = job.payload
+    if payload["do"] == "overrun":
+        threading.Event().wait(OVERRUN_S)  # until its process is ended: it has a time limit
     until = time.monotonic() + float(payload["takes_s"])
     pause = threading.Event()
     for step in itertools.count():

@@ -14,6 +14,9 @@ GROUPS = {"beat": 4, "plain": 3, "deaf": 1, "fragile": 2, "clerk": 3, "loner": 2
 SCALED = "scaled"
 MOST_SCALED = 6
 QUEUE = "work"
+LIMITED = "limited"
+AT_A_TIME, KEY_AT_A_TIME, RATE = 3, 1, 5
+"""The limits of that queue: jobs at a time, of one key at a time, and jobs that start in a second."""
 PLAIN = Path(__file__).with_name("plain_worker.py")
 
 _SETTINGS = """\
@@ -59,21 +62,28 @@ restart = {{ max_in_window = 3, window_s = 60 }}
 python = "scripts.nemesis.fleet.functions:clerk"
 count = {clerk}
 warm = true
-jobs = {{ queues = ["work"] }}
+jobs = {{ queues = ["work", "limited"], cancel_grace_s = 1 }}
 
 [worker.loner]
 python = "scripts.nemesis.fleet.functions:clerk"
 count = {loner}
-jobs = {{ queues = ["work"], isolate_suspects = true, crash_retries = 2 }}
+jobs = {{ queues = ["limited", "work"], cancel_grace_s = 1, isolate_suspects = true, crash_retries = 2 }}
 
 [worker.guest]                    # without the address of the database
 python = "scripts.nemesis.fleet.functions:clerk"
 count = {guest}
-jobs = {{ queues = ["work"], via = "supervisor" }}
+jobs = {{ queues = ["work", "limited"], cancel_grace_s = 1, via = "supervisor" }}
 
 [worker.scaled]
 command = {plain_command}
 count = {scaled}
+"""
+
+_QUEUE = f"""
+[queue.{LIMITED}]
+concurrency = {AT_A_TIME}
+key_concurrency = {KEY_AT_A_TIME}
+rate = "{RATE}/s"
 """
 
 _EXTRA = """
@@ -88,7 +98,7 @@ def file_text(state: Path, database: str, variant: int) -> str:
     settings = _SETTINGS.format(
         state=json.dumps(str(state)), database=json.dumps(database), folder=json.dumps(FOLDER)
     )
-    groups = _GROUPS + (_EXTRA if variant % 2 else "")
+    groups = _GROUPS + _QUEUE + (_EXTRA if variant % 2 else "")
     return settings + groups.format(
         **GROUPS,
         variant=variant,
