@@ -35,8 +35,7 @@ SHOTS = (
     ("worker-dark", 1200, 1010, "dark", "#/worker/worker:importer:0"),
     ("jobs-light", 1200, 760, "light", "#/jobs"),
     ("job-dark", 1200, 700, "dark", "#/job/21"),
-    ("supervisor-light", 1200, 860, "light", "#/supervisor"),
-    ("schedules-dark", 1200, 400, "dark", "#/schedules"),
+    ("schedules-dark", 1200, 250, "dark", "#/schedules"),
     ("phone-dark", 390, 760, "dark", "#/"),
 )
 TERMINAL = (116, 34)
