@@ -59,7 +59,7 @@ class LogFollower:
 
     def _taken(self, answer: dict[str, Any]) -> str | None:
         if self._run is not None and answer["run"] != self._run:
-            self._run, self._newest = None, None  # another supervisor: its numbers begin anew
+            self._run, self._newest = None, None  # another supervisor: its numbers begin again
             return self._fetched()
         is_first, self._run, self._newest = self._newest is None, answer["run"], answer["newest"]
         if answer["lost"]:

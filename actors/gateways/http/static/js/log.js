@@ -55,7 +55,7 @@ export function log(id) {
 
   function take(answer) {
     if (run !== null && answer.run !== run) {
-      [run, newest] = [answer.run, null]; // another supervisor: its numbers begin anew
+      [run, newest] = [answer.run, null]; // another supervisor: its numbers begin again
       return true;
     }
     run = answer.run;
