@@ -60,7 +60,7 @@ def queues(rows: Iterable[Any]) -> tuple[QueueStats, ...]:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     busy_ms: dict[str, float] = defaultdict(float)
     for row in rows:
-        counts[row.queue][row.state] = row.many
+        counts[row.queue][row.state] = int(row.many)
         busy_ms[row.queue] += float(row.busy_ms or 0)
     return tuple(queue_stats(queue, counts=counts[queue], busy_ms=busy_ms[queue]) for queue in counts)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Delete,
     Select,
     Update,
@@ -19,16 +20,18 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    literal,
     literal_column,
     or_,
     select,
+    union_all,
     update,
 )
 
 from rekindle.actors.facts.jobs import JobState
 from rekindle.worker.jobs.job import LONGEST_ERROR
 
-from ..schema.tables import DEATH, JOB, JOB_CRASH
+from ..schema.tables import DEATH, JOB, JOB_CRASH, JOB_TALLY
 
 CHANNEL = "rekindle_jobs"
 """The channel that idle workers listen to on PostgreSQL."""
@@ -239,18 +242,38 @@ def crashes(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:
     return of_jobs.order_by(JOB_CRASH.c.id.desc()).limit(MOST_CRASHES)
 
 
-def _stats() -> Select[*tuple[Any, ...]]:
-    took = JOB.c.finished_at_wall_ms - JOB.c.started_at_wall_ms
-    # A clock that was set back must not yield negative durations.
-    spent = func.sum(case((and_(is_in(JobState.DONE), took > 0), took), else_=0))
-    return (
-        select(JOB.c.queue, JOB.c.state, func.count().label("many"), spent.label("busy_ms"))
-        .group_by(JOB.c.queue, JOB.c.state)
-        .order_by(JOB.c.queue)
+def _stats() -> CompoundSelect[*tuple[Any, ...]]:
+    """How many jobs there are: open ones by their small indexes, the others by their tallies."""
+    # `claimed_by` is there for the planner: it is the first column of the index of running jobs.
+    indexed = (
+        (JobState.PENDING, JOB.c.queue >= ""),
+        (JobState.RUNNING, JOB.c.claimed_by >= ""),
     )
+    counted = [
+        select(
+            JOB.c.queue,
+            literal(state.value).label("state"),
+            func.count().label("many"),
+            literal(0).label("busy_ms"),
+        )
+        .where(is_in(state), in_index)
+        .group_by(JOB.c.queue)
+        for state, in_index in indexed
+    ]
+    tallies = (
+        select(
+            JOB_TALLY.c.queue,
+            JOB_TALLY.c.state,
+            func.sum(JOB_TALLY.c.many).label("many"),
+            func.sum(JOB_TALLY.c.busy_ms).label("busy_ms"),
+        )
+        .group_by(JOB_TALLY.c.queue, JOB_TALLY.c.state)
+        .having(func.sum(JOB_TALLY.c.many) > 0)
+    )
+    return union_all(*counted, tallies).order_by("queue")
 
 
-STATS: Select[*tuple[Any, ...]] = _stats()
+STATS: CompoundSelect[*tuple[Any, ...]] = _stats()
 
 
 def prune(finished_before_wall_ms: int) -> tuple[Delete, Delete]:

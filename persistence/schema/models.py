@@ -169,6 +169,18 @@ class BatchRow(Model):
     created_at_wall_ms: Mapped[int]
 
 
+class JobTallyRow(Model):
+    """How many jobs of a queue are in a state, as far as one connection counted them."""
+
+    __table__ = tables.JOB_TALLY
+
+    queue: Mapped[str]
+    state: Mapped[str]
+    part: Mapped[int]
+    many: Mapped[int]
+    busy_ms: Mapped[int]
+
+
 class QueueRow(Model):
     """What is set for a queue: its pause and its limits; `bucket_full_us` is the state of its rate."""
 

@@ -208,6 +208,16 @@ BATCH = Table(
     Column("created_at_wall_ms", BigInteger, nullable=False),
     sqlite_autoincrement=True,
 )
+# How many jobs are in each state but pending and running, counted by triggers (migration 0018).
+JOB_TALLY = Table(
+    "rekindle_job_tally",
+    METADATA,
+    Column("queue", Text, primary_key=True),
+    Column("state", Text, primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("many", BigInteger, nullable=False),
+    Column("busy_ms", BigInteger, nullable=False),
+)
 # A row for each queue that is, or was, paused or limited.
 QUEUE = Table(
     "rekindle_queue",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -280,6 +281,30 @@ def test_the_figures_of_a_queue(queues: Queues) -> None:
     library, tag = queues.jobs.stats()
     assert (library.queue, library.pending, library.completed, library.average_s) == ("library", 1, 0, 0.0)
     assert (tag.queue, tag.pending, tag.running, tag.completed) == ("tag", 1, 1, 1)
+
+
+def test_the_figures_of_a_queue_follow_every_change_of_its_jobs(queues: Queues) -> None:
+    first, second, third = (queues.add() for _ in range(3))
+    later = queues.add(after=(second,))
+    batch = queues.jobs.add_batch("tag", [new(after=(third,))], new(), "tag")
+    changes = (
+        lambda: queues.finish(queues.claim()),
+        lambda: queues.jobs.cancel([second]),  # and with it the job after it
+        lambda: queues.jobs.retry([second]),
+        lambda: queues.jobs.cancel([third, later]),
+        lambda: queues.crash(queues.add(priority=-1), 3),
+        lambda: queues.jobs.drop([later]),
+        lambda: queues.store.prune(Retention(job_count=0), NOW),
+    )
+    for change in changes:
+        change()
+        (stats,) = queues.jobs.stats()
+        found = Counter(job.state for job in queues.jobs.find())
+        shown = (stats.pending, stats.running, stats.completed, stats.toxic, stats.cancelled, stats.waiting)
+        states = ("pending", "running", "done", "toxic", "cancelled", "waiting")
+        assert shown == tuple(found[state] for state in states)
+    assert batch.callback_id is not None
+    assert first not in {job.id for job in queues.jobs.find()}
 
 
 def test_jr_07_a_corrupt_crash_count_counts_as_zero_with_a_warning(
