@@ -2,10 +2,11 @@
 
   ./scripts/chaos/upgrades [--times 100] [--workers 200] [--seed N]
 
-Most workers run for ever and must keep their pids. The others exit after a random time, so that upgrades
-hit deaths, commits, delays and starts; each writes down its starts. Afterwards every start has one record
-with its own exit code, no generation is used twice, no steady worker has another pid, and the events have no
-gap. Prints how long no worker was watched.
+Most workers run for ever and must keep their pids; some of them send heartbeats. Others exit after a random
+time, so that upgrades hit deaths, commits, delays and starts; each writes down its starts. Around an upgrade
+the database is locked, its disk is filled (only as root), or a worker that ignores SIGTERM is restarted.
+Afterwards every start has one record with its own exit code, no generation is used twice, no steady worker
+has another pid, and the events have no gap. Prints how long no worker was watched.
 """
 
 from __future__ import annotations
@@ -18,23 +19,34 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rekindle.cli.client import ControlClient, ControlError
 
+from .databases import Database, sqlite_database
+
 ROOT = Path(__file__).parents[2]
 READY_S = 120.0
 OUTCOME_S = 60.0
 CODE = 7
+PASSING = "worker:brief:", "worker:deaf:"
+"""The workers whose processes end meanwhile."""
+
+BEAT = """
+def main(worker):
+    while worker.running:
+        worker.wait(0.2)
+"""
 
 FILE = """
-database = "state.db"
+database = "state/rekindle.db"
 state_dir = "state"
 
 [worker.steady]
@@ -45,6 +57,16 @@ count = {steady}
 command = ["sleep", "100000"]
 pdeathsig = true
 count = 2
+
+[worker.beat]
+python = "beat:main"
+cwd = "."
+count = 3
+health = {{ heartbeat_interval_s = 0.5, staleness_s = 2, max_misses = 3 }}
+
+[worker.deaf]
+command = ["sh", "-c", "trap : TERM; while :; do sleep 0.1; done"]
+stop = {{ ask_s = 1, term_s = 1 }}
 
 [worker.brief]
 command = [
@@ -76,8 +98,25 @@ def run(folder: Path, times: int, workers: int, seed: int, told: Callable[[str],
     """Upgrade a supervisor in this folder that often, and check what is left."""
     chance, result = random.Random(seed), Result()
     brief = max(2, workers // 10)
+    file, state = folder / "workers.toml", folder / "state"
+    file.write_text(FILE.format(steady=workers - brief - 6, brief=brief))
+    (folder / "beat.py").write_text(BEAT)
+    state.mkdir(0o700)
+    with sqlite_database(state) as database:
+        _run(folder, database, times, workers - brief - 1, chance, result, told)
+    return result
+
+
+def _run(
+    folder: Path,
+    database: Database,
+    times: int,
+    lasting: int,
+    chance: random.Random,
+    result: Result,
+    told: Callable[[str], None],
+) -> None:
     file = folder / "workers.toml"
-    file.write_text(FILE.format(steady=workers - brief - 2, brief=brief))
     paths = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
@@ -89,11 +128,12 @@ def run(folder: Path, times: int, workers: int, seed: int, told: Callable[[str],
         )
     client = ControlClient(folder / "state" / "control.sock", timeout_s=OUTCOME_S)
     try:
-        before = _steady(client, workers - brief, told)
+        before = _steady(client, lasting)
         for number in range(times):
             time.sleep(chance.uniform(0.0, 1.0))
-            _upgrade(client, result)
-            told(f"upgrade {number + 1} of {times}: blind for {result.blind_ms[-1:]} ms")
+            with _trouble(client, database, chance) as fault:
+                _upgrade(client, result)
+            told(f"upgrade {number + 1} of {times} ({fault}): blind for {result.blind_ms[-1:]} ms")
             result.violations += _moved(before, _pids(client))
         _settle(client)
         result.violations += _differences(client, folder, result)
@@ -102,7 +142,30 @@ def run(folder: Path, times: int, workers: int, seed: int, told: Callable[[str],
         code = process.wait(READY_S)
     if code != 0:
         result.violations.append(f"the supervisor ended with {code}")
-    return result
+
+
+@contextmanager
+def _trouble(client: ControlClient, database: Database, chance: random.Random) -> Iterator[str]:
+    """Let something else happen while the supervisor is upgraded; what that is."""
+    fault = chance.choice(("nothing", "nothing", "a stop", *database.faults))
+    after, lasts = chance.uniform(0.0, 2.5), chance.uniform(0.1, 2.0)
+
+    def happen() -> None:
+        time.sleep(after)  # in the check, in the hand-over, or after it
+        if fault == "a stop":
+            with suppress(ControlError):  # the answer does not come if the upgrade is sooner
+                client.post("/workers/worker:deaf:0/restart", {})
+        elif fault != "nothing":
+            database.break_(fault)
+            time.sleep(lasts)
+            database.repair()
+
+    thread = threading.Thread(target=happen, daemon=True)
+    thread.start()
+    try:
+        yield fault
+    finally:
+        thread.join()
 
 
 def _workers(client: ControlClient) -> list[dict[str, Any]]:
@@ -113,10 +176,10 @@ def _workers(client: ControlClient) -> list[dict[str, Any]]:
 def _pids(client: ControlClient) -> dict[str, int | None]:
     """The processes of the workers that run for ever."""
     found = {each["component_id"]: each["pid"] for each in _workers(client)}
-    return {id_: pid for id_, pid in found.items() if ":brief:" not in id_}
+    return {id_: pid for id_, pid in found.items() if not id_.startswith(PASSING)}
 
 
-def _steady(client: ControlClient, count: int, told: Callable[[str], None]) -> dict[str, int | None]:
+def _steady(client: ControlClient, count: int) -> dict[str, int | None]:
     """Wait until all workers run."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:

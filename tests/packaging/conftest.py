@@ -10,8 +10,12 @@ import sysconfig
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+
+OLDER = "0.0.9"
+"""The number of the version that stands in for a released one."""
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +44,35 @@ def installed_wheel(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """Return the interpreter of a new environment with the wheel in it."""
     folder = _once(tmp_path_factory, "environment", lambda folder: _install(wheel, folder))
     return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="session")
+def installed_release(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment with the version that was released last.
+
+    `REKINDLE_RELEASED_WHEEL` names its wheel. Without it, the built wheel with an older number stands in.
+    """
+    named = os.environ.get("REKINDLE_RELEASED_WHEEL")
+
+    def install(folder: Path) -> None:
+        folder.mkdir()
+        _install(Path(named) if named else _numbered(wheel, OLDER, folder), folder / "environment")
+
+    return _once(tmp_path_factory, "release", install) / "environment" / "bin" / "python"
+
+
+def _numbered(wheel: Path, number: str, folder: Path) -> Path:
+    """Copy a wheel, with another version number; returns the copy."""
+    name, version, *tags = wheel.name.split("-")
+    copy = folder / "-".join((name, number, *tags))
+    old, new = f"{name}-{version}.dist-info/", f"{name}-{number}.dist-info/"
+    with ZipFile(wheel) as source, ZipFile(copy, "w") as target:
+        for each in source.namelist():
+            content = source.read(each)
+            if each in ("rekindle/__init__.py", f"{old}METADATA", f"{old}RECORD"):
+                content = content.replace(version.encode(), number.encode())
+            target.writestr(each.replace(old, new), content)
+    return copy
 
 
 def _build(folder: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import pytest
 from tests.processes.waiting import ended, eventually
 from tests.running.conftest import ROOT, Run, Running
+from tests.running.upgrading import upgraded
 
 from rekindle import __version__
 from rekindle.cli.client import ControlError, RequestRefusedError
@@ -80,22 +81,6 @@ def other(tmp_path: Path) -> Other:
         return str(python)
 
     return install
-
-
-def upgraded(running: Running, **more: Any) -> dict[str, Any]:
-    """Upgrade the supervisor, and wait for the outcome."""
-    number = running.order("upgrade", **more)["detail"]["number"]
-    found: dict[str, Any] = {}
-
-    def is_over() -> bool:
-        try:
-            found.update(running.client.get("/upgrade")["detail"])
-        except ControlError:
-            return False
-        return found["blind_ms"] is not None and found["number"] > number
-
-    assert eventually(is_over), running.text()
-    return found
 
 
 def pids(running: Running) -> dict[str, int]:
