@@ -60,6 +60,9 @@ FORMER_RUN_S = 10.0
 FREEZE_S = 5.0
 """How long each step of a freeze may take."""
 
+HAND_OVER_S = 60.0
+"""How long the actors may take to say what they know, and to go on with it: there is no other way then."""
+
 FREEZE_ROUNDS = 5
 """How often what the actors did last is written, until they have nothing more to do."""
 
@@ -278,7 +281,7 @@ class Lifecycle:
         """
         if not self._records.are_written():
             raise RequestRefusedError("the database cannot be written now: try again when it can")
-        return asked_memory(self._requests.actors)
+        return asked_memory(self._requests.actors, REPLY_TIMEOUT_S)
 
     def go_on(self) -> bool:
         """Take over the processes that the former program left; whether it was ending.
@@ -288,11 +291,11 @@ class Lifecycle:
         """
         inbox = Inbox()
         tell(self._requests.actors.supervisor, GoOn(inbox))
-        answer: WentOn = inbox.get(REPLY_TIMEOUT_S)
+        answer: WentOn = inbox.get(HAND_OVER_S)
         assert self._runtime is not None
         assert self._processes is not None
         # The proxies have their orders, but may not have claimed their processes yet.
-        if self._runtime.pass_through(REPLY_TIMEOUT_S):
+        if self._runtime.pass_through(HAND_OVER_S):
             self._processes.end_unclaimed()
         return answer.was_ending
 
@@ -318,7 +321,7 @@ class Lifecycle:
             for callback in self._callbacks:
                 attempt(callback)
             self._come_to_rest(runtime, processes)
-            memory = asked_memory(self._requests.actors, final=True)
+            memory = asked_memory(self._requests.actors, HAND_OVER_S, final=True)
             leave_memory(estate, memory, self._records.left, at)
             processes.leave(estate, FREEZE_S)
 

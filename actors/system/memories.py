@@ -20,7 +20,6 @@ from ..supervisor.left_behind import LeftBehind
 from ..worker_proxy import KnownProcess
 from .assembly import Actors
 from .inboxes import Inbox
-from .requests import REPLY_TIMEOUT_S
 
 PART = "actors"
 RECORDS = "records"
@@ -38,7 +37,7 @@ class KeptRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     record: Any
 
 
-def asked_memory(actors: Actors, *, final: bool = False) -> LeftBehind:
+def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> LeftBehind:
     """Ask the Supervisor, the HealthMonitor and the proxies for what only they know.
 
     After the freeze the Supervisor does not refuse: what was begun goes on in the program that follows.
@@ -50,13 +49,13 @@ def asked_memory(actors: Actors, *, final: bool = False) -> LeftBehind:
     health, answers = Inbox(), Inbox()
     tell(actors.monitor, ReportMemory(health))
     tell(actors.supervisor, ReportMemory(answers, final))
-    fleet: KnownFleet | Refused = answers.get(REPLY_TIMEOUT_S)
+    fleet: KnownFleet | Refused = answers.get(timeout_s)
     if isinstance(fleet, Refused):
         raise RequestRefusedError(fleet.reason)
-    known: list[KnownProcess] = [answers.get(REPLY_TIMEOUT_S) for _ in range(fleet.proxies)]
+    known: list[KnownProcess] = [answers.get(timeout_s) for _ in range(fleet.proxies)]
     return LeftBehind(
         fleet=fleet,
-        health=health.get(REPLY_TIMEOUT_S),
+        health=health.get(timeout_s),
         processes={each.component_id: each for each in known},
     )
 

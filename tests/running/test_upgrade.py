@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import threading
 import time
+import urllib.request
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,6 +43,8 @@ pdeathsig = true
 python = "beat:main"
 cwd = "."
 health = { heartbeat_interval_s = 0.2, staleness_s = 1, max_misses = 2 }
+[http]
+listen = "127.0.0.1:0"
 """
 
 STEADY = "worker:plain:0", "worker:bound:0", "worker:beat:0"
@@ -281,19 +284,36 @@ def test_a_supervisor_without_a_database_is_not_upgraded(run: Run) -> None:
             "    raise OSError('no')\n",
         ),
         ("cli/supervise/runner.py", "    runner.listen()\n", "    raise OSError('no')\n"),
+        (
+            "actors/gateways/http/http_server.py",
+            '        self._serving.start(listening, "rekindle-http")\n',
+            "        raise OSError('no')\n",
+        ),
+        (
+            "actors/gateways/control/control_server.py",
+            '        self._serving.start(file.socket, "rekindle-control")\n',
+            "        raise OSError('no')\n",
+        ),
     ],
-    ids=["before anything was taken over", "when everything is open"],
+    ids=[
+        "before anything was taken over",
+        "when the actors are there",
+        "when it cannot serve the dashboard",
+        "when it cannot serve the control socket",
+    ],
 )
 def test_a_program_that_fails_after_the_exec_gives_way_to_the_former_one(
     crew: Running, other: Other, file: str, text: str, instead: str
 ) -> None:
     before = pids(crew)
     outcome = upgraded(crew, python=other(file, text, instead))
-    assert "no" in outcome["failed"]
+    assert outcome["failed"] == "no"
     assert outcome["pid"] == crew.process.pid
     assert pids(crew) == before
     os.kill(before["worker:bound:0"], signal.SIGKILL)
     crew.wait_for("worker:bound:0", generation=2, status="healthy")
+    with urllib.request.urlopen(crew.client.get("/info")["dashboard"], timeout=30) as answer:
+        assert answer.status == 200
     assert upgraded(crew)["failed"] is None
 
 

@@ -14,6 +14,7 @@ from typing import Self
 from ..api.app import create_app
 from ..operator import Operator
 from ..serving.call_pools import CallPools
+from ..serving.held_app import HeldApp
 from ..serving.listener import room_for
 from ..serving.server_thread import STOP_S, ServerThread, identity
 from ..serving.uvicorn_server import MOST_CONNECTIONS, HttpProtocol
@@ -33,6 +34,7 @@ class ControlServer:
         replace_stale: bool = False,
         dashboard: str | None = None,
         inherited: int | None = None,
+        held: bool = False,
     ) -> None:
         """Describe a server; nothing runs yet.
 
@@ -43,10 +45,13 @@ class ControlServer:
                 of this directory's store may set it.
             dashboard: the URL of the same operator's dashboard, if there is one; shown by /info.
             inherited: the listening socket, if the former program of this process bound it.
+            held: let requests wait for `open`; a start that fails leaves an inherited socket as it was.
         """
+        self._is_held = held
         self._inherited = inherited
         self._kept = -1
         """A second descriptor of the listening socket, which stays open when the server ends."""
+        self._held: HeldApp | None = None
         self._dashboard = dashboard
         self._operator = operator
         self._directory = directory
@@ -80,16 +85,24 @@ class ControlServer:
         with self._life:
             if self._serving is not None:
                 return
+            inherited, self._inherited = self._inherited, None
             self._file = SocketFile(
-                self._directory, replace_stale=self._replace_stale, inherited=self._inherited
+                self._directory,
+                replace_stale=self._replace_stale,
+                inherited=None if inherited is None else os.dup(inherited),
             )
-            self._inherited = None
-            self._kept = os.dup(self._file.socket.fileno())
+            self._kept = os.dup(self._file.socket.fileno()) if inherited is None else inherited
             try:
                 self._serve(self._file)
             except BaseException:
-                self._end()
+                if not self._is_held:  # else the former program returns, and needs everything
+                    self._end()
                 raise
+
+    def open(self) -> None:
+        """Answer requests that were held."""
+        if self._held is not None:
+            self._held.open()
 
     def stop(self) -> None:
         """Remove the socket and end within `STOP_S`. A second call does nothing, nor does one in a fork."""
@@ -115,7 +128,8 @@ class ControlServer:
         app = create_app(
             self._operator, identity(self._directory, self._dashboard), pools, most_followers=followers
         )
-        self._serving = ServerThread(app, pools, name="control", protocol=HttpProtocol)
+        self._held = HeldApp(app) if self._is_held else None
+        self._serving = ServerThread(self._held or app, pools, name="control", protocol=HttpProtocol)
         self._serving.start(file.socket, "rekindle-control")
 
     def _end(self) -> None:

@@ -24,6 +24,7 @@ from ..gateway_errors import GatewayError
 from ..operator import Operator
 from ..secret_file import check_secret
 from ..serving.call_pools import CallPool, CallPools
+from ..serving.held_app import HeldApp
 from ..serving.listener import room_for
 from ..serving.server_thread import ServerThread, identity
 from ..serving.uvicorn_server import HttpProtocol
@@ -57,6 +58,7 @@ class HttpServer:
         settings: HttpSettings | None = None,
         *,
         inherited: int | None = None,
+        held: bool = False,
     ) -> None:
         """Describe a server; nothing runs yet.
 
@@ -65,8 +67,11 @@ class HttpServer:
             directory: the state directory, which holds the tokens.
             settings: where it listens, and which requests it accepts.
             inherited: the listening socket, if the former program of this process bound it.
+            held: let requests wait for `open`; a start that fails leaves an inherited socket as it was.
         """
         self._inherited = inherited
+        self._is_held = held
+        self._held: HeldApp | None = None
         self._kept = -1
         """A second descriptor of the listening socket, which stays open when the server ends."""
         self._operator = operator
@@ -126,10 +131,19 @@ class HttpServer:
             try:
                 self._serve(listening, self._tokens)
             except BaseException:
-                self._end()
+                if not self._is_held:  # else the former program returns
+                    self._end()
                 raise
             if not self._settings.listen.is_loopback:
                 logger.warning("http: the dashboard is reachable from other machines: url={}", self.url)
+
+    def open(self) -> None:
+        """Answer requests that were held: the former program of this process cannot return any more."""
+        if self._inherited is not None:
+            os.close(self._inherited)
+            self._inherited = None
+        if self._held is not None:
+            self._held.open()
 
     def stop(self) -> None:
         """Stop in time, even if clients stall. A second call does nothing, nor does one in a fork."""
@@ -147,11 +161,13 @@ class HttpServer:
             return self._kept
 
     def _bound(self) -> socket.socket:
-        """The socket of the former program, if it has the address of the settings, or a new one."""
-        inherited, self._inherited = self._inherited, None
+        """The socket of the former program, if it has the address of the settings, or a new one.
+
+        The former program's own descriptor is closed when it can no longer return.
+        """
         wanted = self._settings.listen
-        if inherited is not None:
-            found = socket.socket(fileno=inherited)
+        if self._inherited is not None:
+            found = socket.socket(fileno=os.dup(self._inherited))
             host, port = found.getsockname()[:2]
             if host == wanted.host and wanted.port in (port, 0):
                 return found
@@ -171,8 +187,9 @@ class HttpServer:
         sessions = Sessions(stored.load(), time.time, stored.save)
         probes = Probes(lambda: pools.run(CallPool.QUERY, self._operator.report))
         app = AuthApp(api, read_static_files(), self._auth_settings(tokens), sessions, probes)
+        self._held = HeldApp(app) if self._is_held else None
         self._serving = ServerThread(
-            app,
+            self._held or app,
             pools,
             name="http",
             protocol=_TcpProtocol,

@@ -68,13 +68,15 @@ def serve_http(
     settings: HttpSettings | None,
     stack: ExitStack,
     inherited: int | None = None,
+    *,
+    held: bool = False,
 ) -> HttpServer | None:
-    """Serve the dashboard until the stack is left; None if it is off."""
+    """Serve the dashboard until the stack is left; None if it is off. Held requests wait for its `open`."""
     if settings is None:
         return None
     from rekindle.actors.gateways.http import HttpServer, Role
 
-    server = stack.enter_context(HttpServer(operator, state_dir, settings, inherited=inherited))
+    server = stack.enter_context(HttpServer(operator, state_dir, settings, inherited=inherited, held=held))
     logger.info("http: dashboard at {}; for a link run: rekindle dashboard", server.url)
     # The link is a secret: logs are stored and shared, a terminal shows it to the operator only.
     if sys.stderr is not None and sys.stderr.isatty():

@@ -120,23 +120,37 @@ def _prepared(
     handing.spared = spared
     runner.handing = fleet.upgrades = handing
     runner.listen()
-    left.go_on(fleet)
-    dashboard = serve_http(fleet, config.state_dir, config.http, stack, left.descriptor("http", "socket"))
-    handing.http, handing.control = (
-        dashboard,
-        ControlServer(
-            fleet,
-            config.state_dir,
-            replace_stale=True,
-            dashboard=None if dashboard is None else dashboard.url,
-            inherited=left.descriptor("control", "socket"),
-        ),
-    )
-    stack.enter_context(handing.control)
     send_alerts(fleet, config.alerts, stack)
+    _serve(config, fleet, handing, left, stack)
     if left.inheritance is None:
         _say_room(len(config.specs()))
     return runner
+
+
+def _serve(config: Config, fleet: Fleet, handing: Handing, left: Left, stack: ExitStack) -> None:
+    """Open the sockets for requests, and take over the workers that were left, if any were.
+
+    In this order: the former program cannot return once the workers are taken over, so nothing that could
+    fail comes after that. Requests wait until it is done.
+    """
+    held = left.inheritance is not None
+    socket = left.descriptor("http", "socket")
+    handing.http = serve_http(fleet, config.state_dir, config.http, stack, socket, held=held)
+    handing.control = ControlServer(
+        fleet,
+        config.state_dir,
+        replace_stale=True,
+        dashboard=None if handing.http is None else handing.http.url,
+        inherited=left.descriptor("control", "socket"),
+        held=held,
+    )
+    stack.enter_context(handing.control)
+    left.go_on(fleet)
+    handing.control.open()
+    if handing.http is not None:
+        handing.http.open()
+    elif socket is not None:
+        os.close(socket)  # the file has no dashboard any more
 
 
 def _opened(config: Config, left: Left) -> Store:

@@ -130,6 +130,8 @@ def _loaded(
     name: str | None,
     state: Path | None,
     http: str | None,
+    *,
+    is_checked: bool = False,
 ) -> Config:
     """The configuration of the file or the command; raises `ConfigError` if it cannot run here."""
     from ...config import ConfigError, load, problems_of
@@ -138,7 +140,7 @@ def _loaded(
     config = _command_config(command, name, state) if file is None else load(file)
     if http is not None:
         config = _with_http(config, http)
-    if unmet := tuple(unmet_needs(config)):
+    if not is_checked and (unmet := tuple(unmet_needs(config))):
         raise ConfigError(problems_of(config, file or config.path, unmet))
     return config
 

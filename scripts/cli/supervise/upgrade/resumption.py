@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from typing import Protocol
 
 from rekindle.actors.handover import HandOverError
 
@@ -14,7 +15,13 @@ from .left import Left
 from .program import CHECK, forget_environment, go_back, inherited
 
 
-def resume(load: Callable[[], Config], run: Callable[[Config, Left], int]) -> int:
+class Loading(Protocol):
+    """Loads the file, and checks whether this machine has what it needs unless that is done."""
+
+    def __call__(self, *, is_checked: bool = False) -> Config: ...
+
+
+def resume(load: Loading, run: Callable[[Config, Left], int]) -> int:
     """Go on with what the former program left, and return the exit code; or only answer the check.
 
     What raises before the descriptors are taken leads back in `rekindle/__main__.py`.
@@ -22,7 +29,7 @@ def resume(load: Callable[[], Config], run: Callable[[Config, Left], int]) -> in
     if CHECK in os.environ:
         return _check(load)
     inheritance = inherited()
-    config = file = load()
+    config = file = load(is_checked=True)  # by the dry start; no worker is watched meanwhile
     failed = forget_environment()
     left = Left(inheritance, failed, file)
     try:
@@ -36,7 +43,7 @@ def resume(load: Callable[[], Config], run: Callable[[Config, Left], int]) -> in
     return run(config, left)
 
 
-def _check(load: Callable[[], Config]) -> int:
+def _check(load: Loading) -> int:
     try:
         problem = objection(load(), inherited())
     except (ConfigError, HandOverError) as error:
