@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import Run, Running
-from tests.running.test_upgrade import upgraded
+from tests.running.upgrading import upgraded
 
 ROUNDS = int(os.environ.get("GAPLESS_ROUNDS", "1"))
 CLIENTS = 4
