@@ -172,7 +172,8 @@ class Jobs(Promise):
 
     def _cancel_asked(self, entry: JobCancelAsked) -> Iterator[str]:
         job = self._jobs[entry.job]
-        job.is_cancelled, job.cancelled_at = job.state == "running", entry.at
+        if not job.is_cancelled:  # its time to end by itself counts from the first request
+            job.is_cancelled, job.cancelled_at = job.state == "running", entry.at
         if job.state in ("pending", "waiting"):
             self._end(job, "cancelled")
         if entry.state != job.state:
