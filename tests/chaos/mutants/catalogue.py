@@ -16,6 +16,7 @@ from tests.chaos.mutants import (
     schedules,
     stops,
     tasks,
+    upgrades,
 )
 from tests.chaos.mutants.mutant import Mutant
 
@@ -203,4 +204,7 @@ CATALOGUE = (
     Mutant(schedules.forgets_what_was_due_without_a_supervisor, "schedules_at_random"),
     Mutant(schedules.forgets_what_was_due_during_a_pause, "schedules_at_random"),
     Mutant(schedules.never_looks_at_the_clock_again, "schedules_at_random"),
+    Mutant(upgrades.forgets_delays_at_an_upgrade, "upgraded_crews_at_random"),
+    Mutant(upgrades.forgets_the_age_of_processes_at_an_upgrade, "upgraded_crews_at_random"),
+    Mutant(upgrades.forgets_stops_that_wait_at_an_upgrade, "upgraded_crews_at_random"),
 )
