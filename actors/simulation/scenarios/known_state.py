@@ -374,10 +374,8 @@ class Facts:
 
     def _clock_was_set(self, by_s: float) -> None:
         self._clock_is_off_s += by_s
-        self.clock_range = (
-            min(self.clock_range[0], self._clock_is_off_s),
-            max(self.clock_range[1], self._clock_is_off_s),
-        )
+        low, high = self.clock_range
+        self.clock_range = (min(low, self._clock_is_off_s), max(high, self._clock_is_off_s))
 
 
 _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
