@@ -296,8 +296,7 @@ class RealProcesses:
     def _adopt(self, request: SpawnRequest) -> None:
         known = self._inherited.find(request.spec.id, request.generation)
         if known is None:
-            gone = ProcessExited(request.spec.id, request.generation, Exit())
-            report_to_both(request, gone)
+            report_to_both(request, ProcessExited(request.spec.id, request.generation, Exit()))
             return
         log = self.logs.log_of(request.spec, request.generation)
         spawned = self._inherited.spawned(known)
@@ -361,12 +360,8 @@ class RealProcesses:
     def _known_pids(self) -> set[int | None]:
         """Children of this process that were not adopted."""
         guardian = None if self._guardian is None else self._guardian.pid
-        return {
-            *waited_for,
-            guardian,
-            *self._inherited.pids,
-            *(child.pid for child in self._children.living()),
-        }
+        living = (child.pid for child in self._children.living())
+        return {*waited_for, guardian, *self._inherited.pids, *living}
 
     def _announce_cgroup(self, path: Path) -> None:
         """Have the guardian end everything in the control group of all workers, if this process is killed.

@@ -7,11 +7,13 @@ import time
 
 from loguru import logger
 
-from ..errors import RequestTimeoutError
+from ..errors import RequestTimeoutError, StoreUnavailableError
 from ..facts.records import HealthMirrored, Record
 from ..messages.internal.to_persistence import Flush, Flushed, HandOver
 from ..ports import Store
+from ..processes.process_table import RealProcesses
 from ..runtime.resilient_actor import tell
+from ..runtime.thread_runtime import ThreadRuntime
 from .assembly import RETRY_S
 from .inboxes import Inbox
 from .requests import REPLY_TIMEOUT_S, Requests
@@ -19,6 +21,10 @@ from .requests import REPLY_TIMEOUT_S, Requests
 WRITABLE_S = 10.0
 """How long a store that cannot be written is waited for: before the first worker starts, since without it
 no generation is reserved and a next run would not recognise our processes; and after the last one ended."""
+
+
+ROUNDS = 5
+"""How often what the actors did last is written, until they have nothing more to do."""
 
 
 class LastRecords:
@@ -34,6 +40,14 @@ class LastRecords:
         """Set when a stop is to be more forceful: it no longer waits for the store."""
         self._is_handed_over = False
         """Whether the persistence actor has been told to write nothing more."""
+
+    def take_back(self) -> None:
+        """Write what the former run could not write at its end."""
+        try:
+            if count := self._store.take_back():
+                logger.info("store: {} records that the former run could not write are stored now", count)
+        except StoreUnavailableError as error:
+            logger.warning("store: records of the former run are kept for the next start: {}", str(error))
 
     def flush(self) -> None:
         """Write what waits; a store that is unavailable has a few seconds to return, once."""
@@ -64,7 +78,7 @@ class LastRecords:
         flushed = self._flushed(Flush)
         return not (flushed.is_unavailable or flushed.is_final)
 
-    def flush_once(self) -> int | None:
+    def _flush_once(self) -> int | None:
         """Write what waits; the number of the latest commit, or None if the store cannot be written."""
         try:
             flushed = self._flushed(Flush)
@@ -72,8 +86,23 @@ class LastRecords:
             return None
         return None if flushed.is_unavailable else flushed.number
 
-    def take(self) -> None:
-        """Take what waits; nothing is committed after this."""
+    def come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses, timeout_s: float) -> None:
+        """Let the actors finish, and write what they say; take what cannot be written.
+
+        Nothing is committed after this.
+        """
+        latest = -1
+        for _ in range(ROUNDS):
+            runtime.run_empty(timeout_s)
+            number = self._flush_once()
+            processes.watches(timeout_s)  # what the actors ordered last is carried out
+            # A commit leads to further messages, which may lead to further records.
+            if (runtime.run_empty(timeout_s) and number == latest) or number is None:
+                break
+            latest = number
+        self._take()
+
+    def _take(self) -> None:
         self.left = _waiting(self._handed_over())
         self.unsaved = len(self.left)
 

@@ -63,9 +63,6 @@ FREEZE_S = 5.0
 HAND_OVER_S = 60.0
 """How long the actors may take to say what they know, and to go on with it: there is no other way then."""
 
-FREEZE_ROUNDS = 5
-"""How often what the actors did last is written, until they have nothing more to do."""
-
 RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""
 
@@ -174,7 +171,7 @@ class Lifecycle:
             )
             processes.sockets.open(self._workers.specs)
             self._prober.mark = processes.mark
-            self._take_back()
+            self._records.take_back()
             self._set_limits()
             remembered = self._remembered()
             if self._settings.inheritance is None:
@@ -233,14 +230,6 @@ class Lifecycle:
                 text = "upgrade: no worker is watched until the database is available: {}"
                 logger.warning(text, str(error))
                 time.sleep(RETRY_S)
-
-    def _take_back(self) -> None:
-        """Write what the former run could not write at its end."""
-        try:
-            if count := self._store.take_back():
-                logger.info("store: {} records that the former run could not write are stored now", count)
-        except StoreUnavailableError as error:
-            logger.warning("store: records of the former run are kept for the next start: {}", str(error))
 
     def _set_limits(self) -> None:
         """Store the limits of queues before a worker claims a job."""
@@ -320,23 +309,10 @@ class Lifecycle:
                 self._releases.close(RELEASES_S)
             for callback in self._callbacks:
                 attempt(callback)
-            self._come_to_rest(runtime, processes)
+            self._records.come_to_rest(runtime, processes, FREEZE_S)
             memory = asked_memory(self._requests.actors, HAND_OVER_S, final=True)
             leave_memory(estate, memory, self._records.left, at)
             processes.leave(estate, FREEZE_S)
-
-    def _come_to_rest(self, runtime: ThreadRuntime, processes: RealProcesses) -> None:
-        """Let the actors finish, and write what they say; take what cannot be written."""
-        latest = -1
-        for _ in range(FREEZE_ROUNDS):
-            runtime.run_empty(FREEZE_S)
-            number = self._records.flush_once()
-            processes.watches(FREEZE_S)  # what the actors ordered last is carried out
-            # A commit leads to further messages, which may lead to further records.
-            if (runtime.run_empty(FREEZE_S) and number == latest) or number is None:
-                break
-            latest = number
-        self._records.take()
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────
 

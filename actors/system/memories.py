@@ -25,7 +25,7 @@ PART = "actors"
 RECORDS = "records"
 
 _OF_A_PROGRAM = (FormerClaimsReleased, HealthMirrored, MirrorWiped)
-"""Records that the program that follows makes anew."""
+"""Records that the program that follows makes itself."""
 
 _KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
 

@@ -219,6 +219,9 @@ class Scenario:
         return self
 
 
+_QUANTITIES = "for_s", "every_s", "takes_s", "back_after_s", "lines", "times", "generations", "jobs", "in_s"
+
+
 def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
     """The problems of one move."""
     found = []
@@ -230,17 +233,7 @@ def planned_problems(planned: Planned, ids: Iterable[str]) -> list[Problem]:
     for name, worker in (("worker", worker_of(planned.move)), ("of", planned.of)):
         if worker is not None and worker not in known:
             found.append(unknown_worker(name, worker, known))
-    for name in (
-        "for_s",
-        "every_s",
-        "takes_s",
-        "back_after_s",
-        "lines",
-        "times",
-        "generations",
-        "jobs",
-        "in_s",
-    ):
+    for name in _QUANTITIES:
         value = getattr(planned.move, name, None)
         if value is not None and value < 0:
             found.append(Problem(name, "must not be negative", value))
