@@ -53,9 +53,15 @@ class _Walk:
         """Go along a path; the walk is then at its end."""
         parts = _parts(path)
         while parts:
-            there = self._next(parts.pop())
-            if not stat.S_ISLNK(os.fstat(there).st_mode):
+            name = parts.pop()
+            there = self._next(name)
+            found = os.fstat(there)
+            if not stat.S_ISLNK(found.st_mode):
                 self._move(there)
+                continue
+            if _is_of_the_kernel(found):
+                os.close(there)
+                self._move(os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=self.here))
                 continue
             target = self._target(there)
             parts += _parts(target)
@@ -84,7 +90,7 @@ class _Walk:
     def _target(self, link: int) -> str:
         try:
             owner = os.fstat(link).st_uid
-            if owner not in (0, os.geteuid()):
+            if not _is_trusted(owner):
                 self._owners.add(owner)
             self._links += 1
             if self._links > _MOST_LINKS:
@@ -92,6 +98,15 @@ class _Walk:
             return os.readlink("", dir_fd=link)
         finally:
             os.close(link)
+
+
+def _is_trusted(owner: int) -> bool:
+    return owner in (0, os.geteuid())
+
+
+def _is_of_the_kernel(link: os.stat_result) -> bool:
+    """Whether it is a link of ours in /proc, such as /proc/self/fd/0, whose text need not be a path."""
+    return _is_trusted(link.st_uid) and link.st_dev == os.lstat("/proc/self").st_dev
 
 
 def _parts(path: str) -> list[str]:

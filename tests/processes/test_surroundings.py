@@ -104,6 +104,17 @@ def test_a_process_reads_the_file_that_is_its_standard_input(run: Run, tmp_path:
         assert eventually(lambda: system.output("w") == ("one", "two"))
 
 
+def test_a_process_reads_a_pipe_of_the_supervisor_by_its_link_in_proc(run: Run) -> None:
+    """As /dev/stdin is one: its text, `pipe:[1]`, is not a path."""
+    read, write = os.pipe()
+    os.write(write, b"one\n")
+    os.close(write)
+    wanted = Surroundings(stdin=f"/proc/self/fd/{read}")
+    system = run(replace(shell("w", "cat; exec sleep 1000"), surroundings=wanted))
+    assert eventually(lambda: system.output("w") == ("one",)), system.status("w").why
+    os.close(read)
+
+
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from tests.processes.conftest import Run
 from tests.processes.policies import shell
 from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import WorkerDied
+from rekindle.actors import Surroundings, WorkerDied
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start workers as another user")
 
+NOBODY = pwd.getpwnam("nobody").pw_uid
 SHOW = "pwd -P; grep -E '^Sig(Blk|Ign)' /proc/self/status; exec sleep 1000"
 
 
@@ -54,3 +56,18 @@ def test_a_worker_of_another_user_blocks_and_ignores_no_signal_of_its_host(run: 
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         signal.signal(signal.SIGUSR1, before)
     assert {name: int(value, 16) for name, value in words} == {"SigBlk:": 0, "SigIgn:": 0}
+
+
+def test_a_link_of_the_workers_user_does_not_give_it_a_file_of_root_to_read(run: Run, tmp_path: Path) -> None:
+    """The supervisor followed it with the rights of root: the worker read any file of the machine."""
+    (tmp_path / "secret").write_text("hunter22\n")
+    (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "jobs").symlink_to("secret")
+    os.lchown(tmp_path / "jobs", NOBODY, NOBODY)
+    wanted = Surroundings(stdin=str(tmp_path / "jobs"))
+    system = run(replace(shell("w", "cat; exec sleep 1000", user="nobody"), surroundings=wanted))
+    with system.events() as events:
+        died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
+    assert isinstance(died, WorkerDied)
+    assert f"a symbolic link of another user (uid {NOBODY}) is on its path, for its stdin" in str(died.death)
+    assert not system.output("w")

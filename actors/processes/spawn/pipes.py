@@ -9,6 +9,7 @@ import socket
 from ...spec.surroundings import NULL
 from ..channel import Channel
 from ..notify_socket import NotifySocket
+from ..trusted_path import opened
 
 CRASH_DUMP_SIZE = 64 * 1024
 BEGUN_JOBS_SIZE = 4 * 1024
@@ -50,12 +51,12 @@ class Descriptors:
         """Open what the process reads from its standard input.
 
         Raises:
-            OSError: the file cannot be opened.
+            OSError: the file cannot be opened, or is behind a link by which another user would read it.
         """
         if path != NULL:
             try:
                 # Without waiting for the writer of a pipe.
-                self.stdin = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+                self.stdin = opened(path, os.O_RDONLY | os.O_NONBLOCK)
             except OSError as error:
                 raise OSError(error.errno, f"{error.strerror}, for its stdin", path) from None
             os.set_blocking(self.stdin, True)
