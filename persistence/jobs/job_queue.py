@@ -49,6 +49,9 @@ LOT = 500
 
 LARGEST_NUMBER = 2**63 - 1
 
+CLOSE_S = 1.0
+"""How long `close` waits for a transaction that is under way."""
+
 
 class JobQueue(QueueSettings, JobResults):
     """All queues of one database. Opened by `open_queue`, or as `jobs` of a store.
@@ -260,9 +263,16 @@ class JobQueue(QueueSettings, JobResults):
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
         self._closed = True
-        with self._lock:
-            self._writing.drop()
-            self._precedence.close()
+        # A transaction may wait for a server that does not answer: then the thread that waits closes it.
+        if self._lock.acquire(timeout=CLOSE_S):
+            try:
+                self._disconnect()
+            finally:
+                self._lock.release()
+
+    def _disconnect(self) -> None:
+        self._writing.drop()
+        self._precedence.close()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -280,6 +290,9 @@ class JobQueue(QueueSettings, JobResults):
             except self._writing.errors as error:
                 self._writing.drop()
                 raise failure(self.name, error) from error
+            finally:
+                if self._closed:
+                    self._disconnect()
 
 
 def _states(connection: Connection, job_ids: Sequence[int]) -> dict[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,3 +178,25 @@ def test_a_database_that_was_removed_is_noticed_and_taken_up_again_when_it_is_ba
     store.commit([death(2)])
     assert known(store).restart_count == 2
     store.close()
+
+
+def test_a_store_closes_while_a_transaction_of_its_queues_waits_for_the_server(postgres_url: str) -> None:
+    """A supervisor whose server hung did not end: it waited for the thread that waited for the server."""
+    store = open_store(postgres_url, exclusive=False)
+    begun, answered = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.jobs._transaction() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            begun.set()
+            answered.wait(PATIENCE_S)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert begun.wait(PATIENCE_S)
+    began = time.monotonic()
+    store.close()
+    assert time.monotonic() - began < PATIENCE_S / 2
+    answered.set()
+    writer.join()
+    assert store.jobs._writing._kept is None, "the thread that waited has closed the connection"
