@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import signal
 import socket
@@ -29,6 +30,7 @@ from rekindle.actors import (
     WorkerSpec,
     command,
 )
+from rekindle.actors.processes.sockets.bound_socket import BoundSocket
 
 HERE = str(Path(__file__).parents[2])
 WEB = SocketSpec("web", "127.0.0.1:0")
@@ -158,6 +160,58 @@ def test_a_unix_path_that_another_process_serves_is_refused_and_stays(database: 
             system.start()
         system.stop()
         assert path.exists()
+
+
+@pytest.mark.parametrize("put", ["link", "file"])
+def test_a_change_gives_no_file_away_that_was_put_in_the_place_of_a_socket(
+    run: Run, tmp_path: Path, put: str
+) -> None:
+    """The user of a worker owns the folder: with a link, it got any file of root at the next reload."""
+    path, kept = tmp_path / "app.sock", tmp_path / "kept"
+    app = SocketSpec("app", f"unix:{path}", mode="600")
+    system = run(replace(shell("w", "sleep 1000"), sockets=(app,)))
+    kept.touch(0o400)
+    path.unlink()
+    path.symlink_to(kept) if put == "link" else path.hardlink_to(kept)
+    owner = getpass.getuser()
+    with pytest.raises(SocketError, match="another file was put in its place"):
+        system.change([replace(shell("w", "sleep 1000"), sockets=(replace(app, mode="666", owner=owner),))])
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o400
+    system.stop()
+    assert path.is_symlink() or path.exists(), "it is not the file of the socket"
+
+
+def test_a_link_that_replaces_a_socket_as_soon_as_it_is_bound_gives_no_file_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kept = tmp_path / "app.sock", tmp_path / "kept"
+    kept.touch(0o400)
+
+    class Swapped(socket.socket):
+        def bind(self, address: object) -> None:
+            super().bind(str(address))
+            path.unlink()
+            path.symlink_to(kept)
+
+    monkeypatch.setattr(socket, "socket", Swapped)
+    with pytest.raises(SocketError, match="another file was put in its place"):
+        BoundSocket(SocketSpec("app", f"unix:{path}", mode="666"))
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o400
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_a_socket_is_not_bound_behind_a_link_of_another_user(database: Path, tmp_path: Path) -> None:
+    from rekindle.persistence import open_store
+
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "run").symlink_to("ours")
+    os.lchown(tmp_path / "run", 65534, 65534)
+    spec = replace(shell("w", "sleep 1000"), sockets=(SocketSpec("app", f"unix:{tmp_path}/run/app.sock"),))
+    system = System([spec], store=open_store(database))
+    with pytest.raises(SocketError, match="a symbolic link of another user"):
+        system.start()
+    system.stop()
+    assert not any((tmp_path / "ours").iterdir())
 
 
 def test_a_change_keeps_the_sockets_that_stay_and_closes_the_others(run: Run) -> None:

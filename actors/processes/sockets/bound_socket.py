@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import errno
-import grp
 import os
-import pwd
 import socket
-import stat
-from contextlib import suppress
 
 from ...errors import SocketError
 from ...spec.deployment.socket_spec import SocketSpec
-
-_PROBE_S = 1.0
-"""How long a process that has a unix socket open may take to accept a connection."""
+from .socket_path import Identity, give, make_way, remove
 
 
 class BoundSocket:
@@ -26,16 +20,17 @@ class BoundSocket:
 
     def __init__(self, spec: SocketSpec, inherited: int | None = None) -> None:
         self.spec = spec
-        self._file: tuple[int, int] | None = None
+        self._file: Identity | None = None
         if inherited is not None:
             self.socket = _inherited(spec, inherited)
             return
         try:
-            self.socket = _unix(spec, spec.path) if spec.path is not None else _inet(spec)
+            if spec.path is None:
+                self.socket = _inet(spec)
+            else:
+                self.socket, self._file = _unix(spec, spec.path)
         except OSError as error:
             raise SocketError(spec.name, f"cannot listen on {spec.listen}: {_reason(error)}") from None
-        if spec.path is not None:
-            self._file = _identity(spec.path)
 
     def adjust(self, spec: SocketSpec) -> None:
         """Apply changed settings; the socket stays open.
@@ -46,7 +41,7 @@ class BoundSocket:
         try:
             self.socket.listen(spec.backlog)
             if spec.path is not None and self._file is not None:
-                _give(spec, spec.path)
+                give(spec, spec.path, self._file)
         except OSError as error:
             raise SocketError(spec.name, f"cannot be changed: {_reason(error)}") from None
         self.spec = spec
@@ -58,11 +53,10 @@ class BoundSocket:
 
     def close(self) -> None:
         """Close it, and remove the file of a unix socket that it created."""
-        self.socket.close()
         path = self.spec.path
-        if path is not None and self._file is not None and _identity(path) == self._file:
-            with suppress(OSError):
-                os.unlink(path)
+        if path is not None and self._file is not None:
+            remove(path, self._file)
+        self.socket.close()
 
 
 def address_of(bound: socket.socket) -> str:
@@ -103,73 +97,19 @@ def _inet(spec: SocketSpec) -> socket.socket:
     return made
 
 
-def _unix(spec: SocketSpec, path: str) -> socket.socket:
-    _make_way(path)
+def _unix(spec: SocketSpec, path: str) -> tuple[socket.socket, Identity]:
+    make_way(path)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # The file is created with these permissions, less the umask: never with more than it gets later.
         os.fchmod(made.fileno(), spec.permissions)
         made.bind(path)
-        _give(spec, path)
+        file = give(spec, path)
         made.listen(spec.backlog)
     except BaseException:
         made.close()
         raise
-    return made
-
-
-def _make_way(path: str) -> None:
-    """Remove the file of a socket that no process has open.
-
-    Raises:
-        OSError: a process listens there, or it is another kind of file.
-    """
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(found.st_mode):
-        raise OSError(errno.EADDRINUSE, "there is a file that is not a socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(_PROBE_S)
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-        except OSError:
-            pass  # its backlog is full, or it is not ours to connect to
-    raise OSError(errno.EADDRINUSE, "another process listens there")
-
-
-def _give(spec: SocketSpec, path: str) -> None:
-    """Set the owner and the permissions of a unix socket."""
-    if spec.owner is not None:
-        user, _, group = spec.owner.partition(":")
-        os.chown(path, _user(user), _group(group))
-    os.chmod(path, spec.permissions)
-
-
-def _user(name: str) -> int:
-    try:
-        return pwd.getpwnam(name).pw_uid if name else -1
-    except KeyError:
-        raise OSError(errno.EINVAL, f"there is no user {name!r}") from None
-
-
-def _group(name: str) -> int:
-    try:
-        return grp.getgrnam(name).gr_gid if name else -1
-    except KeyError:
-        raise OSError(errno.EINVAL, f"there is no group {name!r}") from None
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    return made, file
 
 
 def _reason(error: OSError) -> str:
