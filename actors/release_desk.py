@@ -178,6 +178,7 @@ class _Tool:
         self._deadline = time.monotonic() + order.policy.timeout_s
         self._timeout_s = order.policy.timeout_s
         self._cwd = order.cwd
+        self._user = order.spec.user
         self._env = _environment(order, mark)
 
     def run(self, argv: tuple[str, ...]) -> _Answer:
@@ -188,7 +189,7 @@ class _Tool:
         """
         left = max(0.001, self._deadline - time.monotonic())
         try:
-            ran = run_tool(argv, cwd=self._cwd, env=self._env, timeout_s=left)
+            ran = run_tool(argv, cwd=self._cwd, env=self._env, timeout_s=left, user=self._user)
         except OSError as error:
             raise ReleaseError(f"{argv[0]} cannot be run: {error}") from None
         lines = _lines(ran)

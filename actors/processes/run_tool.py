@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,8 +16,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from ..deaths.death import Exit
-from .spawn.descriptor_limit import give_back_limit
-from .spawn.posix_spawn import fork_lock
+from .spawn.posix_spawn import Program, fork_lock, start_process
 from .strays import waited_for, waited_for_lock
 
 MOST_OUTPUT = 64 * 1024
@@ -46,32 +44,35 @@ def run_tool(
     timeout_s: float,
     until: int | None = None,
     given: bytes | int = b"",
+    user: str | None = None,
 ) -> Ran:
     """Run a program; its exit, and what it wrote to stdout and stderr.
 
     It is killed at its time limit, or as soon as the descriptor `until` is readable. It reads what is
-    given to it from its stdin, which may be a descriptor.
+    given to it from its stdin, which may be a descriptor. It runs as our user, or another one.
 
     Raises:
         OSError: it could not be started.
     """
     deadline = time.monotonic() + timeout_s
     with _readable(given) as stdin:
-        process = _started(argv, cwd, env, stdin)
-    assert process.stdout is not None
+        pid, stream = _started(Program(argv, env, cwd, user), stdin)
     try:
-        with process.stdout as stream:
-            return _attend(process.pid, stream.fileno(), deadline, until)
+        return _attend(pid, stream, deadline, until)
     finally:
-        process.returncode = 0  # reaped by `_attend`: without this, subprocess would try as well
-        waited_for.discard(process.pid)
+        os.close(stream)
+        waited_for.discard(pid)
 
 
 @contextmanager
 def _readable(given: bytes | int) -> Iterator[int]:
     """A descriptor from which the program reads this. A file in memory: a pipe may block its writer."""
-    if isinstance(given, int) or not given:
-        yield given or subprocess.DEVNULL
+    if isinstance(given, int):
+        yield given
+        return
+    if not given:
+        with open(os.devnull, "rb") as nothing:
+            yield nothing.fileno()
         return
     with os.fdopen(os.memfd_create("stdin", os.MFD_CLOEXEC), "w+b") as file:
         file.write(given)
@@ -79,23 +80,20 @@ def _readable(given: bytes | int) -> Iterator[int]:
         yield file.fileno()
 
 
-def _started(
-    argv: Sequence[str], cwd: str | None, env: Mapping[str, str], stdin: int
-) -> subprocess.Popen[bytes]:
-    # Register the pid before `reap_orphans` can see it exit.
-    with waited_for_lock, fork_lock:
-        process = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=dict(env),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        waited_for.add(process.pid)
-        give_back_limit(process.pid)
-    return process
+def _started(program: Program, stdin: int) -> tuple[int, int]:
+    """The pid, and the descriptor of its output."""
+    read, write = os.pipe2(os.O_CLOEXEC)
+    try:
+        # Register the pid before `reap_orphans` can see it exit.
+        with waited_for_lock, fork_lock:
+            pid = start_process(program, {}, stdio=(stdin, write, write))
+            waited_for.add(pid)
+    except BaseException:
+        os.close(read)
+        raise
+    finally:
+        os.close(write)
+    return pid, read
 
 
 def _attend(pid: int, stream: int, deadline: float, until: int | None) -> Ran:

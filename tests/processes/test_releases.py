@@ -222,6 +222,19 @@ def test_a_command_gets_what_is_known_and_the_static_item(run: Run, tool: Tool) 
     assert tool.calls()[0] == ["free", "nightly", "by=w/1", "3", ""]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start workers as another user")
+def test_a_command_has_the_rights_of_the_worker(run: Run) -> None:
+    """A program in the worker's own directory, which the worker can write, ran as root."""
+    policy = ReleasePolicy(command=("id", "-un"), work_item="nightly")
+    run_ = command("sh", "-c", "exit 3")
+    spec = WorkerSpec("w", run_, restart=RestartPolicy(enabled=False), release=policy, user="nobody", cwd="/")
+    system = run(spec)
+    with system.events() as events:
+        released = outcome(events)
+    assert isinstance(released, WorkReleased)
+    assert released.output == ("nobody",)
+
+
 def test_a_function_of_the_host_is_called_on_a_thread_of_its_own(run: Run, tool: Tool) -> None:
     calls: list[tuple[Release, str]] = []
 
