@@ -125,10 +125,11 @@ def _create_sqlite(path: Path) -> None:
 
 
 def _check(reader: Engine, name: str) -> bool:
-    """Whether the tables are up to date; read only, so that no other writer is in the way."""
+    """Whether the file is set up and up to date; read only, so that no other writer is in the way."""
     with reader.connect() as connection:
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-        is_current = found == "ok" and migrate.is_current(connection, name)
+        has_log = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+        is_current = found == "ok" and has_log and migrate.is_current(connection, name)
     if found != "ok":
         # Without the decoration around the first line, which names a page.
         problem = " ".join(found.replace("***", " ").split())
