@@ -39,6 +39,33 @@ def opened(path: str | os.PathLike[str], flags: int, folders: int | None = None)
         os.close(walk.here)
 
 
+def may_be_of_others(path: str) -> bool:
+    """Whether a user other than root and us can have decided what is at a path.
+
+    That the last folder of the path is writable by every user is a mistake of its owner, not of others.
+    """
+    path = os.path.abspath(path)
+    parts = path.split("/")
+    try:
+        for count in range(1, len(parts)):
+            folder, entry = "/".join(parts[:count]) or "/", "/".join(parts[: count + 1])
+            found = os.stat(folder)
+            if not _is_trusted(found.st_uid) or _has_writers(found, is_last=entry == path):
+                return True
+            if not _is_trusted(os.lstat(entry).st_uid):
+                return True
+    except OSError:
+        pass  # nothing is there, or we may not look
+    return False
+
+
+def _has_writers(folder: os.stat_result, *, is_last: bool) -> bool:
+    """Whether users other than its owner can rename what is in a folder."""
+    if folder.st_mode & stat.S_ISVTX or (is_last and folder.st_mode & stat.S_IWOTH):
+        return False
+    return bool(folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
 class _Walk:
     """Goes along a path, one part at a time."""
 

@@ -18,6 +18,7 @@ from rekindle.actors.processes.logs import log_file, log_writer
 from rekindle.actors.processes.logs.log_folder import LogFileError, check
 from rekindle.actors.processes.logs.log_writer import LogWriter
 from rekindle.actors.processes.logs.worker_log import LONGEST_LINE, WorkerLog
+from rekindle.actors.processes.trusted_path import may_be_of_others
 from rekindle.actors.spec.policies.log_policy import LogPolicy
 
 
@@ -282,6 +283,22 @@ def test_a_folder_in_which_every_user_can_rename_files_is_refused(tmp_path: Path
     tmp_path.chmod(0o777)
     with pytest.raises(LogFileError, match="writable by every user"):
         check(str(tmp_path / "web.log"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize(
+    ("owner", "mode", "others"),
+    [(0, 0o755, False), (0, 0o777, False), (0, 0o775, True), (65534, 0o755, True), (65534, 0o777, True)],
+)
+def test_what_is_in_a_folder_of_another_user_may_be_that_users_work(
+    tmp_path: Path, owner: int, mode: int, others: bool
+) -> None:
+    """That every user may write to a folder of root is a mistake of root."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    folder.chmod(mode)
+    os.chown(folder, owner, -1)
+    assert may_be_of_others(str(folder / "web.log")) == others
 
 
 def test_a_check_creates_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.waiting import eventually
-from tests.running.conftest import Run
+from tests.running.conftest import Run, Running
 
 TALK = """
 [defaults]
@@ -24,6 +24,10 @@ def lines(path: Path) -> list[list[str]]:
     """The lines of a log file: worker, generation, stream, text."""
     found = path.read_text().splitlines() if path.exists() else []
     return [[*line.split(" ")[1:4], line.partition(" | ")[2]] for line in found]
+
+
+def log_alerts(running: Running) -> list[dict[str, str]]:
+    return [each for each in running.client.get("/alerts")["alerts"] if each["kind"] == "log"]
 
 
 def test_the_log_file_outlasts_the_worker_and_the_supervisor(run: Run, tmp_path: Path) -> None:
@@ -67,6 +71,31 @@ def test_a_log_file_that_could_not_be_opened_is_refused_before_anything_starts(
     assert "is a symbolic link" in running.text()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start workers as another user")
+def test_a_log_file_that_a_worker_replaced_by_a_link_keeps_no_worker_from_its_start(
+    run: Run, tmp_path: Path
+) -> None:
+    """A killed supervisor could not start again, with any worker, because of the user of one."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "evil.log").symlink_to("/dev/null")
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    running = run(EVIL)
+    running.wait_for("worker:good:0", status="healthy")
+    running.wait_for("worker:evil:0", status="healthy")
+    assert eventually(lambda: log_alerts(running))
+    assert "is a symbolic link" in log_alerts(running)[0]["reason"]
+    assert running.stop() == 0
+
+
+EVIL = """
+[worker.evil]
+command = ["sh", "-c", "echo hello; exec sleep 1000"]
+user = "nobody"
+log = { file = "theirs/evil.log" }
+[worker.good]
+command = ["sleep", "1000"]
+"""
+
 FULL = """
 [worker.loud]
 command = ["sh", "-c", "yes one line and another | head -c 50000000; touch done; exec sleep 1000"]
@@ -98,7 +127,7 @@ def test_a_full_disk_stops_neither_a_worker_nor_the_restart_of_another(run: Run,
     assert eventually((tmp_path / "done").exists), "the worker wrote 50 MB, and the disk took 256 kB"
     os.kill(calm["pid"], signal.SIGKILL)
     running.wait_for("worker:calm:0", status="healthy", generation=2)
-    (alert,) = [each for each in running.client.get("/alerts")["alerts"] if each["kind"] == "log"]
+    (alert,) = log_alerts(running)
     assert "cannot be written" in alert["message"]
     assert alert["reason"] == "No space left on device"
     assert running.stop() == 0

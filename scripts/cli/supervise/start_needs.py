@@ -1,6 +1,8 @@
 """What the settings of a file need of this machine: extras, secret files, a free port, a safe directory.
 
-`rekindle run` refuses to start without them, and `rekindle config check` reports them in the same words.
+`rekindle run` refuses to start without them, and `rekindle config check` reports them in the same words. What
+the user of one worker can have put in the way of its log file keeps no other worker from its start: `run`
+treats it as if it had happened while the worker ran.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.processes.sockets.bound_socket import BoundSocket
 from rekindle.actors.processes.sockets.inherited_sockets import without_inherited
 from rekindle.actors.processes.sockets.listening_sockets import sockets_of
+from rekindle.actors.processes.trusted_path import may_be_of_others
 
 from ..client import ControlClient, ControlError, NoSupervisorError
 from ..config import Config
@@ -30,12 +33,17 @@ from ..state_files import SOCKET_NAME
 _ANSWER_S = 2.0
 
 
-def unmet_needs(config: Config) -> Iterator[Finding]:
-    """What this machine lacks; the supervisor that already runs the file is not in its own way."""
+def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
+    """What this machine lacks; the supervisor that already runs the file is not in its own way.
+
+    Args:
+        config: the file.
+        of_others: whether to report log files that another user can have made unusable.
+    """
     yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
     yield from _unmet(("database",), partial(_check_database, config.database))
     yield from _unmet_by_job_workers(config)
-    yield from _unmet_by_logs(config)
+    yield from _unmet_by_logs(config, of_others)
     if config.nats is not None:
         from rekindle.actors.gateways.nats.connection_options import check as check_nats
 
@@ -77,10 +85,13 @@ def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
             yield Finding(("worker", group.name, "user"), reason)
 
 
-def _unmet_by_logs(config: Config) -> Iterator[Finding]:
+def _unmet_by_logs(config: Config, of_others: bool) -> Iterator[Finding]:
     for spec in config.specs():
-        if spec.log is not None and spec.log.file is not None:
-            yield from _unmet(("worker", spec.group, "log", "file"), partial(check_log_file, log_path(spec)))
+        if spec.log is None or spec.log.file is None:
+            continue
+        path = log_path(spec)
+        if of_others or not may_be_of_others(path):
+            yield from _unmet(("worker", spec.group, "log", "file"), partial(check_log_file, path))
 
 
 def _uid_of(user: str) -> int | None:

@@ -140,7 +140,7 @@ def _loaded(
     config = _command_config(command, name, state) if file is None else load(file)
     if http is not None:
         config = _with_http(config, http)
-    if not is_checked and (unmet := tuple(unmet_needs(config))):
+    if not is_checked and (unmet := tuple(unmet_needs(config, of_others=False))):
         raise ConfigError(problems_of(config, file or config.path, unmet))
     return config
 
