@@ -177,3 +177,8 @@ def test_an_upgrade_right_after_the_host_slept_forgets_no_forgiveness() -> None:
     outcome = play(scenario)
     assert passed(outcome)
     assert len(outcome.history.of(Decided)) >= 1
+
+
+def test_an_upgrade_at_the_end_of_a_pause_knows_the_starts_that_are_under_way() -> None:
+    """The pause ended before the new program knew them, and four workers started where three may."""
+    assert passed(play(load_scenario(library()["upgrades_at_random"]), 817044))

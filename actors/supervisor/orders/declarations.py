@@ -85,8 +85,9 @@ class Declarations:
                 self._workers.take_over(spec, known, left.processes.get(spec.id))
         self._schedules.close_others()
         self._groups.restore(remembered.meta)
-        self._pauses.end_elapsed()
-        if left is not None:
+        if left is None:
+            self._pauses.end_elapsed()  # else in `go_on`: the starts under way are not known yet
+        else:
             self._breakers.take_over(left.fleet.breakers)
         self._breakers.restore(remembered.meta)
 
@@ -94,6 +95,7 @@ class Declarations:
         """Go on where the former program of this process stopped."""
         self._orders.started = fleet.started
         self._orders.versions = dict(fleet.versions)
+        self._pauses.end_elapsed()
         self._schedules.recover()
         if fleet.started:  # what the new program's file declares in addition
             for worker in self._workers:
