@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.chaos.sample_scenarios import play
 
 from rekindle.actors.simulation import Outcome, Scenario, hangs, lines
@@ -24,6 +25,7 @@ from rekindle.actors.simulation.scenarios.history import (
 from rekindle.cli.chaos.library import library
 from rekindle.cli.chaos.real.real_run import run_real
 from rekindle.cli.chaos.scenario_file import load_scenario
+from rekindle.cli.main import main
 
 NAMES = tuple(library())
 SEEDS = int(os.environ.get("REKINDLE_CHAOS_SEEDS", "6"))
@@ -181,4 +183,7 @@ def test_an_upgrade_right_after_the_host_slept_forgets_no_forgiveness() -> None:
 
 def test_an_upgrade_at_the_end_of_a_pause_knows_the_starts_that_are_under_way() -> None:
     """The pause ended before the new program knew them, and four workers started where three may."""
-    assert passed(play(load_scenario(library()["upgrades_at_random"]), 817044))
+    moves = "--only 65,24,54,11,30,21,25 --workers crashes,steady:1,given_up,deaf --lasts 169.237"
+    words = f"chaos upgrades_at_random --seed 817044 {moves}".split()
+    ran = CliRunner().invoke(main, words)
+    assert ran.exit_code == 0, ran.output
