@@ -27,6 +27,7 @@ from rekindle.actors import (
     Status,
     Surroundings,
     System,
+    WorkerDied,
     WorkerSpec,
     command,
 )
@@ -200,17 +201,16 @@ def test_a_link_that_replaces_a_socket_as_soon_as_it_is_bound_gives_no_file_away
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
-def test_a_socket_is_not_bound_behind_a_link_of_another_user(database: Path, tmp_path: Path) -> None:
-    from rekindle.persistence import open_store
-
+def test_a_socket_is_not_bound_behind_a_link_of_another_user(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "run").symlink_to("ours")
     os.lchown(tmp_path / "run", 65534, 65534)
-    spec = replace(shell("w", "sleep 1000"), sockets=(SocketSpec("app", f"unix:{tmp_path}/run/app.sock"),))
-    system = System([spec], store=open_store(database))
-    with pytest.raises(SocketError, match="a symbolic link of another user"):
-        system.start()
-    system.stop()
+    app = SocketSpec("app", f"unix:{tmp_path}/run/app.sock")
+    system = run(replace(shell("w", "sleep 1000"), sockets=(app,)))
+    with system.events() as events:
+        died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)
+    assert isinstance(died, WorkerDied)
+    assert "a symbolic link of another user" in str(died.death)
     assert not any((tmp_path / "ours").iterdir())
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.running.conftest import REKINDLE, Run
 
@@ -78,3 +80,36 @@ def test_a_socket_that_systemd_opened_is_passed_on_to_the_worker(tmp_path: Path,
     running = run(text_of(free_port()), within=[sys.executable, "-c", SYSTEMD, str(port)])
     running.wait_for("worker:web:0", status="healthy")
     assert eventually(lambda: answers(int(port.read_text())))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start workers as another user")
+def test_a_folder_that_a_worker_put_in_the_place_of_its_socket_fails_only_that_worker(
+    run: Run, tmp_path: Path
+) -> None:
+    """A killed supervisor could not start again, with any worker, because of the user of one."""
+    path = tmp_path / "theirs" / "app.sock"
+    path.mkdir(parents=True)
+    os.chown(path.parent, 65534, 65534)
+    running = run(THEIRS)
+    running.wait_for("worker:good:0", status="healthy")
+    assert eventually(
+        lambda: f"{COULD_NOT} unix:{path}: there is a file that is not a socket" in running.text()
+    )
+    path.rmdir()
+    running.wait_for("worker:app:0", status="healthy")
+    assert path.is_socket()
+    assert running.stop() == 0
+
+
+COULD_NOT = "worker:app:0 could not start: socket 'app' cannot listen on"
+THEIRS = """
+[socket.app]
+listen = "unix:theirs/app.sock"
+[worker.app]
+command = ["sleep", "1000"]
+sockets = ["app"]
+user = "nobody"
+restart = { initial_delay_s = 0.2, min_delay_s = 0.2, max_delay_s = 0.2, max_in_window = 1000 }
+[worker.good]
+command = ["sleep", "1000"]
+"""

@@ -1,7 +1,8 @@
 """The listening sockets of a system: opened before the first worker that names them, closed after the last.
 
 A socket is known by where it is bound. One that a changed configuration still names stays open, with
-everything in its backlog.
+everything in its backlog. A unix socket whose path another user made unusable fails only the starts of its
+workers: each of them tries to open it again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from loguru import logger
 from ...errors import SocketError
 from ...spec.deployment.socket_spec import SocketSpec, set_problem
 from ...spec.worker_spec import WorkerSpec
+from ..trusted_path import may_be_of_others
 from .bound_socket import BoundSocket
 
 Place = tuple[str, bool]
@@ -29,6 +31,8 @@ class ListeningSockets:
         """
         self._inherited = dict(inherited or {})
         self._open: dict[Place, BoundSocket] = {}
+        self._blocked: set[Place] = set()
+        """Those that the start of a worker opens, once nothing of another user is in the way."""
         self._lock = threading.Lock()
 
     def open(self, specs: Iterable[WorkerSpec]) -> None:
@@ -42,21 +46,24 @@ class ListeningSockets:
             added: dict[Place, BoundSocket] = {}
             try:
                 for spec in wanted:
-                    if spec.place not in self._open:
-                        added[spec.place] = self._bound(spec)
+                    bound = None if spec.place in self._open else self._bound_unless_blocked(spec)
+                    if bound is not None:
+                        added[spec.place] = bound
             except BaseException:
                 for each in added.values():
                     each.close()
                 raise
             self._open |= added
             for spec in wanted:
-                if self._open[spec.place].spec != spec:
-                    self._open[spec.place].adjust(spec)
+                found = self._open.get(spec.place)
+                if found is not None and found.spec != spec:
+                    found.adjust(spec)
 
     def keep(self, specs: Iterable[WorkerSpec]) -> None:
         """Close the sockets that none of these workers has."""
         wanted = {each.place for spec in specs for each in spec.sockets}
         with self._lock:
+            self._blocked &= wanted
             for place in [place for place in self._open if place not in wanted]:
                 self._open.pop(place).close()
 
@@ -64,7 +71,7 @@ class ListeningSockets:
         """The descriptors of a worker's sockets, in its order.
 
         Raises:
-            SocketError: one of them is not open.
+            SocketError: one of them is not open, and cannot be opened now.
         """
         with self._lock:
             return [self._descriptor(each) for each in spec.sockets]
@@ -85,9 +92,22 @@ class ListeningSockets:
 
     def _descriptor(self, spec: SocketSpec) -> int:
         bound = self._open.get(spec.place)
+        if bound is None and spec.place in self._blocked:
+            bound = self._open[spec.place] = self._bound(spec)
+            self._blocked.discard(spec.place)
         if bound is None:
             raise SocketError(spec.name, "is not open")
         return bound.socket.fileno()
+
+    def _bound_unless_blocked(self, spec: SocketSpec) -> BoundSocket | None:
+        try:
+            return self._bound(spec)
+        except SocketError as error:
+            if spec.path is None or not may_be_of_others(spec.path):
+                raise
+            logger.warning("{}; its workers start once that is possible", error)
+            self._blocked.add(spec.place)
+            return None
 
     def _bound(self, spec: SocketSpec) -> BoundSocket:
         bound = BoundSocket(spec, self._inherited.pop(spec.name, None))

@@ -19,9 +19,6 @@ from contextlib import contextmanager, suppress
 from ...spec.deployment.socket_spec import SocketSpec
 from ..trusted_path import opened
 
-PROBE_S = 1.0
-"""How long a process that has a unix socket open may take to accept a connection."""
-
 Identity = tuple[int, int]
 """The device and the inode of a file. While a socket is open, no other file can have those of its own."""
 
@@ -40,7 +37,7 @@ def make_way(path: str) -> None:
         if not stat.S_ISSOCK(found.st_mode):
             raise OSError(errno.EADDRINUSE, "there is a file that is not a socket")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.settimeout(PROBE_S)
+            probe.setblocking(False)
             try:
                 probe.connect(path)
             except ConnectionRefusedError:

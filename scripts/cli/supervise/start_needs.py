@@ -1,8 +1,7 @@
 """What the settings of a file need of this machine: extras, secret files, a free port, a safe directory.
 
 `rekindle run` refuses to start without them, and `rekindle config check` reports them in the same words. What
-the user of one worker can have put in the way of its log file keeps no other worker from its start: `run`
-treats it as if it had happened while the worker ran.
+the user of one worker can have put in the way of its log file or socket keeps no other worker from its start.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
 
     Args:
         config: the file.
-        of_others: whether to report log files that another user can have made unusable.
+        of_others: whether to report log files and sockets that another user can have made unusable.
     """
     yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
     yield from _unmet(("database",), partial(_check_database, config.database))
@@ -58,7 +57,7 @@ def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
             yield from _unmet(here, partial(read_secret, sink.secret_file))
     if config.http is not None:
         yield from _unmet_by_http(config.http, config.state_dir)
-    yield from _unmet_by_sockets(config)
+    yield from _unmet_by_sockets(config, of_others)
 
 
 def _unmet(path: KeyPath, check: Callable[[], object]) -> Iterator[Finding]:
@@ -109,11 +108,13 @@ def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]
         yield from _unmet(("http", "listen"), lambda: bound(settings.listen).close())
 
 
-def _unmet_by_sockets(config: Config) -> Iterator[Finding]:
+def _unmet_by_sockets(config: Config, of_others: bool) -> Iterator[Finding]:
     """Sockets that cannot be opened here, each by itself; the running supervisor has its own open."""
     sockets = without_inherited(sockets_of(config.specs()))
     if sockets and not _is_running(config.state_dir):
         for each in sockets:
+            if each.path is not None and not of_others and may_be_of_others(each.path):
+                continue
             try:
                 BoundSocket(each).close()
             except SocketError as error:
