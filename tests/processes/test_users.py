@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.processes.conftest import Run
-from tests.processes.policies import shell
+from tests.processes.policies import shell, worker
 from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import Surroundings, WorkerDied
+from rekindle.actors import StopPolicy, Surroundings, WorkerDied, command
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may start workers as another user")
 
@@ -56,6 +56,16 @@ def test_a_worker_of_another_user_blocks_and_ignores_no_signal_of_its_host(run: 
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         signal.signal(signal.SIGUSR1, before)
     assert {name: int(value, 16) for name, value in words} == {"SigBlk:": 0, "SigIgn:": 0}
+
+
+def test_a_worker_of_another_user_gets_its_channel_as_a_number_of_one_digit(run: Run) -> None:
+    """dash, the shell of Debian, knows no other in `>&$REKINDLE_FD`."""
+    beat = """echo '{"status": "healthy", "current_job": "fg-7"}' >&$REKINDLE_FD; ls /proc/$$/fd"""
+    talks = command("sh", "-c", f"{beat}; exec sleep 1000", reports_health=True)
+    system = run(worker("w", talks, user="nobody", stop=StopPolicy(ask_s=0.1)))
+    assert eventually(lambda: system.status("w").current_job == "fg-7"), system.status("w").why
+    assert eventually(lambda: len(system.output("w")) >= 4)
+    assert system.output("w")[:4] == ("0", "1", "2", "3")
 
 
 def test_a_link_of_the_workers_user_does_not_give_it_a_file_of_root_to_read(run: Run, tmp_path: Path) -> None:

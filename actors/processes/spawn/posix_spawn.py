@@ -112,7 +112,7 @@ def start_process(
         extra: the variables of this process only, at most two.
         stdio: its descriptors 0, 1 and 2.
         sockets: its descriptors 3, 4 and so on.
-        handed: at most two more descriptors, by the variables that hold their numbers.
+        handed: at most two more descriptors behind them, by the variables that hold their numbers.
         cgroup: the file by which it enters its control group.
         table: keeps the start short if this process has many descriptors.
 
@@ -137,14 +137,12 @@ def _start(
     cgroup: int | None,
     table: LeanTable | None,
 ) -> int:
-    if _LIBRARY is None or program.user is not None or program.surroundings.is_settled or cgroup is not None:
-        with placed(sockets, handed) as (sources, moved_up):
-            return _by_subprocess(
-                program, extra, stdio=stdio, sockets=sources, handed=moved_up, cgroup=cgroup
-            )
-    wanted = [*stdio, *sockets, *handed.values()]
-    numbers = {name: str(number) for number, name in enumerate(handed, len(stdio) + len(sockets))}
+    numbers = {name: str(number) for number, name in enumerate(handed, STDIO + len(sockets))}
     extra = {**extra, **numbers}
+    if _LIBRARY is None or program.user is not None or program.surroundings.is_settled or cgroup is not None:
+        with placed([*sockets, *handed.values()]) as sources:
+            return _by_subprocess(program, extra, stdio=stdio, others=sources, cgroup=cgroup)
+    wanted = [*stdio, *sockets, *handed.values()]
     if min(wanted) >= len(wanted):
         spawn = partial(_LIBRARY.spawn, program, extra)
         return spawn(wanted) if table is None else table.start(wanted, spawn)
@@ -271,27 +269,23 @@ def _moved_up(descriptor: int, first_free: int) -> int:
 
 
 @contextmanager
-def placed(
-    sockets: Sequence[int], handed: Mapping[str, int]
-) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
-    """Keep the numbers from 3 on free in a fork, for sockets: copies of all descriptors above them.
+def placed(descriptors: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Keep the numbers from 3 on free in a fork, for these descriptors: copies of them above.
 
     While this lasts, the low numbers are in use here, so that nothing that `subprocess` opens gets one.
     """
-    if not sockets:
-        yield (), dict(handed)
+    if not descriptors:
+        yield ()
         return
-    first_free = STDIO + len(sockets)
+    first_free = STDIO + len(descriptors)
     with ExitStack() as undo:
         while (filler := os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)) < first_free:
             undo.callback(os.close, filler)
         undo.callback(os.close, filler)
-        copies = [
-            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, first_free) for each in (*sockets, *handed.values())
-        ]
+        copies = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, first_free) for each in descriptors]
         for copy in copies:
             undo.callback(os.close, copy)
-        yield tuple(copies[: len(sockets)]), dict(zip(handed, copies[len(sockets) :], strict=True))
+        yield tuple(copies)
 
 
 def _by_subprocess(
@@ -299,18 +293,16 @@ def _by_subprocess(
     extra: Mapping[str, str],
     *,
     stdio: tuple[int, int, int],
-    sockets: Sequence[int],
-    handed: Mapping[str, int],
+    others: Sequence[int],
     cgroup: int | None,
 ) -> int:
     environment = {**program.environment, **extra}
-    environment |= {name: str(descriptor) for name, descriptor in handed.items()}
     identity = Identity(program.user, program.surroundings.groups)
     if program.user is not None:
         environment.update(HOME=identity.home, USER=program.user, LOGNAME=program.user)
     settlement = Settlement(program.surroundings, identity, program.cwd, cgroup)
-    if sockets:
-        settlement.place(sockets, tuple(handed.values()))
+    if others:
+        settlement.place(others)
     with settlement.reporting(), fork_lock:
         try:
             process = subprocess.Popen(
@@ -319,10 +311,9 @@ def _by_subprocess(
                 stdin=stdio[0],
                 stdout=stdio[1],
                 stderr=stdio[2],
-                # With sockets the new process does it: what is open at their numbers may be closed by the
+                # With others the new process does it: what is open at their numbers may be closed by the
                 # fork, and `subprocess` refuses to pass it on then.
-                close_fds=not sockets,
-                pass_fds=() if sockets else tuple(handed.values()),
+                close_fds=not others,
                 start_new_session=True,
                 preexec_fn=settlement,
             )

@@ -90,9 +90,9 @@ class Settlement:
         self._steps = list(_steps(surroundings, cgroup))
         self._report, self._reported = -1, -1
 
-    def place(self, sockets: Sequence[int], kept: Sequence[int]) -> None:
-        """Have the process get the sockets from descriptor 3 on, these other descriptors, and none else."""
-        self._steps.append(("its sockets", partial(_place, sockets, kept)))
+    def place(self, descriptors: Sequence[int]) -> None:
+        """Have the process get these from descriptor 3 on, and none else."""
+        self._steps.append(("its descriptors", partial(_place, descriptors)))
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -171,15 +171,14 @@ def _steps(wanted: Surroundings, cgroup: int | None) -> Iterator[tuple[str, Call
         yield f"umask = {wanted.umask}", lambda: os.umask(mask)
 
 
-def _place(sockets: Sequence[int], kept: Sequence[int]) -> None:
-    """Copy the sockets, whose own numbers are above; have every other descriptor closed by the exec."""
-    for number, descriptor in enumerate(sockets, 3):
+def _place(descriptors: Sequence[int]) -> None:
+    """Copy the descriptors, whose own numbers are above; have every other one closed by the exec."""
+    for number, descriptor in enumerate(descriptors, 3):
         os.dup2(descriptor, number)
-    first, wanted = 3 + len(sockets), {*kept}
     for number in map(int, os.listdir("/proc/self/fd")):
-        if number >= first:
+        if number >= 3 + len(descriptors):
             with suppress(OSError):  # the one by which the folder is listed
-                os.set_inheritable(number, number in wanted)
+                os.set_inheritable(number, False)
 
 
 def _write(path: str, data: bytes) -> None:
