@@ -65,6 +65,8 @@ class Controls:
         self._workers = workers
         self._store = store
         self._fingerprints = fingerprints
+        self._holders: tuple[WorkerSpec, ...] = ()
+        """Whose sockets stay open, whichever workers there are."""
 
     def start_all(self) -> None:
         """Start every worker that is not failed or paused."""
@@ -133,7 +135,7 @@ class Controls:
         """Supervise one more worker."""
         spec = joined(checked(spec), self._workers.specs)
         versions = self._fingerprints.versions([spec])
-        with self._opened_sockets((*self._workers.specs, spec)):
+        with self._opened_sockets((*self._workers.specs, spec), self._holders):
             self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
 
     def remove(self, component_id: str, timeout_s: float | None) -> None:
@@ -142,24 +144,37 @@ class Controls:
             lambda inbox: RemoveWorker(component_id, inbox), self._stop_timeout_s(timeout_s)
         )
 
-    def change(self, specs: Iterable[WorkerSpec], groups: Iterable[Group]) -> Changes:
-        """Supervise exactly these workers from now on."""
+    def change(
+        self, specs: Iterable[WorkerSpec], groups: Iterable[Group] = (), holders: tuple[WorkerSpec, ...] = ()
+    ) -> Changes:
+        """Supervise exactly these workers from now on.
+
+        Args:
+            holders: specs, also of workers that do not exist, whose sockets stay open.
+        """
         wanted = distinct(specs, groups)
         versions = self._fingerprints.versions(wanted)
-        with self._opened_sockets(wanted):
+        with self._opened_sockets(wanted, holders):
             changed = self._requests.supervisor(lambda inbox: ChangeWorkers(wanted, inbox, versions))
         assert isinstance(changed, WorkersChanged)
         return changed.changes
 
+    def hold_sockets(self, holders: tuple[WorkerSpec, ...]) -> None:
+        """Open the sockets of these specs too, and keep them open although no worker may have them."""
+        with self._opened_sockets((), holders):
+            pass
+
     @contextmanager
-    def _opened_sockets(self, specs: Iterable[WorkerSpec]) -> Iterator[None]:
+    def _opened_sockets(self, specs: Iterable[WorkerSpec], holders: tuple[WorkerSpec, ...]) -> Iterator[None]:
         """Open the sockets of new workers first, and close them again if the change is refused."""
         sockets = self._requests.running.processes.sockets
-        sockets.open(specs)
+        sockets.open((*specs, *holders))
+        before, self._holders = self._holders, holders
         try:
             yield
         except RequestRefusedError:
-            sockets.keep(self._workers.specs)
+            self._holders = before
+            sockets.keep((*self._workers.specs, *before))
             raise
 
     def tell(self, message: WorkersDeclared) -> None:
@@ -168,7 +183,7 @@ class Controls:
         self._workers.specs = message.specs
         if self._requests.parts is None:
             return
-        self._requests.parts.processes.sockets.keep((*message.specs, *message.to_come))
+        self._requests.parts.processes.sockets.keep((*message.specs, *message.to_come, *self._holders))
         actors = self._requests.parts.actors
         if self._workers.queues != before:
             tell(actors.persistence, Persist((self._workers.queues_record,)))

@@ -113,3 +113,30 @@ restart = { initial_delay_s = 0.2, min_delay_s = 0.2, max_delay_s = 0.2, max_in_
 [worker.good]
 command = ["sleep", "1000"]
 """
+
+
+def test_a_socket_stays_open_while_a_group_has_no_workers(run: Run) -> None:
+    port = free_port()
+    running = run(text_of(port))
+    running.wait_for("worker:web:0", status="healthy")
+    for count in (0, 1, 0):  # an order waits for the processes that the one before removes
+        running.order("groups", "web", "scale", count=count)
+    assert eventually(lambda: running.client.get("/workers")["workers"] == [])
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as waiting:
+        running.order("groups", "web", "scale", count=1)
+        waiting.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert waiting.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_the_socket_of_a_group_that_begins_with_no_workers_is_open_and_closes_with_its_table(
+    tmp_path: Path, run: Run
+) -> None:
+    port = free_port()
+    running = run(text_of(port) + "count = 0\n[worker.other]\ncommand = ['sleep', '1000']\n")
+    running.wait_for("worker:other:0", status="healthy")
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
+        pass
+    (tmp_path / "workers.toml").write_text("[worker.other]\ncommand = ['sleep', '1000']\n")
+    running.order("reload")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)

@@ -6,6 +6,7 @@ reader. None of them is written to. A folder in which every user can rename file
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -160,8 +161,8 @@ def check(path: str) -> None:
     if not os.path.isdir(where):
         _check_parent(where)
         return
-    if not os.access(where, os.W_OK | os.X_OK):
-        raise LogFileError(f"{where}: Permission denied")
+    if (reason := denial(where)) is not None:
+        raise LogFileError(f"{where}: {reason}")
     with folder_of(path):
         pass
     try:
@@ -180,8 +181,16 @@ def _check_parent(where: str) -> None:
         there = os.path.dirname(there) or "."
     if not os.path.isdir(there):
         raise LogFileError(f"{there} is not a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise LogFileError(f"{where} cannot be created: Permission denied")
+    if (reason := denial(there)) is not None:
+        raise LogFileError(f"{where} cannot be created: {reason}")
+
+
+def denial(folder: str | os.PathLike[str]) -> str | None:
+    """Why no file can be created in a folder, in the kernel's words; None if one can."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return None
+    is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+    return os.strerror(errno.EROFS if is_read_only else errno.EACCES)
 
 
 def _unsafe(found: os.stat_result) -> str | None:

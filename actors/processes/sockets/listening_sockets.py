@@ -105,7 +105,8 @@ class ListeningSockets:
         except SocketError as error:
             if spec.path is None or not may_be_of_others(spec.path):
                 raise
-            logger.warning("{}; its workers start once that is possible", error)
+            if spec.place not in self._blocked:
+                logger.warning("{}; its workers start once that is possible", error)
             self._blocked.add(spec.place)
             return None
 

@@ -121,6 +121,11 @@ class Config:
         together = next((each.members for each in self.together if each.name == name), None)
         raise UnknownGroupError(name, together or (group.name for group in self.groups))
 
+    @property
+    def templates(self) -> tuple[WorkerSpec, ...]:
+        """The first worker of every group, also of a group with no workers."""
+        return tuple(group.template for group in self.groups)
+
     def specs(self) -> tuple[WorkerSpec, ...]:
         """Every worker with its places in groups, in the order of the file."""
         from .workers.dependencies import members

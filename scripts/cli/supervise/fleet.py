@@ -121,6 +121,11 @@ class Fleet(System):
         """How many records could not be written when it stopped, because the store was unavailable."""
         return self._lifecycle.unsaved_records
 
+    def open(self) -> None:
+        """Start the actors and no worker, and open every socket that a group names."""
+        super().open()
+        self._controls.hold_sockets(self._config.templates)
+
     def metrics(self) -> bytes | None:
         """Numbers for Prometheus; None if they are turned off."""
         return self.event_gateways.metrics_text()
@@ -150,7 +155,7 @@ class Fleet(System):
                 config = load(self._config.path)
             except ConfigError as error:
                 raise ConfigurationError(f"nothing was changed: {error}") from None
-            changes = self.change(config.specs())
+            changes = self._apply(config)
             self.change_queues(config.periodic, config.queues)
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
@@ -171,10 +176,22 @@ class Fleet(System):
                 config = self._config.with_count(name, count)
             except ConfigError as error:
                 raise ConfigurationError(str(error)) from None
-            changes = self.change(config.specs())
+            changes = self._apply(config)
             self._config = config
             _note_log_files(config)
         return _summary(changes)
+
+    def _apply(self, config: Config) -> Changes:
+        """Supervise the workers of a file, once those of their ids that are being removed are gone."""
+        specs = config.specs()
+        ids = {spec.id for spec in specs}
+
+        def are_gone() -> bool:
+            return not any(each.leaving and each.component_id in ids for each in self.report().workers)
+
+        with suppress(RequestTimeoutError):  # then the change is refused
+            self._wait(are_gone, PATIENCE_S, "workers that are being removed")
+        return self._controls.change(specs, holders=config.templates)
 
     def rolling_restart(self, name: str, /, surge: int | None = None, roll_back: bool = True) -> Summary:
         """Begin to restart a group one after the other, never with fewer than `min_healthy` up.

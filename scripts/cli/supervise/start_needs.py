@@ -18,6 +18,7 @@ from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.state_directory import check_path_to, check_state_directory
 from rekindle.actors.processes.logs.log_folder import check as check_log_file
+from rekindle.actors.processes.logs.log_folder import denial
 from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.processes.sockets.bound_socket import BoundSocket
 from rekindle.actors.processes.sockets.inherited_sockets import without_inherited
@@ -110,7 +111,7 @@ def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]
 
 def _unmet_by_sockets(config: Config, of_others: bool) -> Iterator[Finding]:
     """Sockets that cannot be opened here, each by itself; the running supervisor has its own open."""
-    sockets = without_inherited(sockets_of(config.specs()))
+    sockets = without_inherited(sockets_of(config.templates))
     if sockets and not _is_running(config.state_dir):
         for each in sockets:
             if each.path is not None and not of_others and may_be_of_others(each.path):
@@ -140,8 +141,8 @@ def _check_state_directory(directory: Path) -> None:
     there = next(parent for parent in directory.parents if parent.exists())
     if not there.is_dir():
         raise GatewayError(f"cannot use {directory} as state directory: {there} is not a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise GatewayError(f"cannot use {directory} as state directory: Permission denied")
+    if (reason := denial(there)) is not None:
+        raise GatewayError(f"cannot use {directory} as state directory: {reason}")
     check_path_to(directory)
 
 
