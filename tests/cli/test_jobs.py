@@ -208,6 +208,14 @@ def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
     client = client_of(running)
     running.stop()
     assert client("jobs", "enqueue", "tag", "1").out == "Job 1 is enqueued in tag.\n"
+    unique = ("jobs", "enqueue", "tag", "1", "--unique", "k", "--unique-for", "1h")
+    assert client(*unique).out == "Job 2 is enqueued in tag.\n"
+    assert client(*unique).out == "Job 2 has this key and is in tag already; no job is added.\n"
+    added = {"schema": 1, "queue": "tag", "ids": [2], "existing": [2]}
+    assert client(*unique, "--json").document == added
+    assert client("jobs", "drop", "2").code == 0
+    too_large = client("jobs", "enqueue", "tag", "1", "--priority", "2147483648")
+    assert (too_large.code, "a priority is between -2147483647 and" in too_large.err) == (2, True)
     assert client("jobs", "enqueue", "tga", "1").code == 2
     assert client("jobs", "show", "2").code == 1
     where = str(client.state / "rekindle.db")

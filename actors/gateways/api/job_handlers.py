@@ -146,10 +146,18 @@ def figures(jobs: Jobs, served: Collection[str]) -> Queues:
     return Queues(view(every), view(all_queues(every)), sorted(served))
 
 
-def enqueued(jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArguments) -> tuple[int, ...]:
-    """Add jobs to a queue, all or none; returns their numbers."""
+def enqueued(
+    jobs: Jobs, queue: str, served: Collection[str], given: EnqueueArguments
+) -> dict[str, list[int]]:
+    """Add jobs to a queue, all or none; returns their numbers, and which of them were there already.
+
+    A job that another program adds with the same key at the same moment may count as added here.
+    """
     checked_queue(queue, served)
-    return jobs.add(queue, new_jobs(given.payloads, time.time_ns() // 1_000_000, **_settings(given)))
+    before = () if given.unique is None else jobs.find(queue=queue, limit=1, longest=0)
+    latest = max((job.id for job in before), default=0)
+    ids = jobs.add(queue, new_jobs(given.payloads, time.time_ns() // 1_000_000, **_settings(given)))
+    return {"ids": list(ids), "existing": list(dict.fromkeys(id_ for id_ in ids if id_ <= latest))}
 
 
 def batched(jobs: Jobs, queue: str, served: Collection[str], given: BatchArguments) -> BatchAdded:
@@ -229,8 +237,7 @@ def queues(request: Request) -> object:
 
 def enqueue(request: Request) -> object:
     operator = request.operator
-    ids = enqueued(operator.jobs, request.target, operator.queues, request.arguments)
-    return CommandResult(detail={"ids": list(ids)})
+    return CommandResult(detail=enqueued(operator.jobs, request.target, operator.queues, request.arguments))
 
 
 def enqueue_batch(request: Request) -> object:

@@ -25,8 +25,8 @@ class JobSource(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Enqueue jobs; returns their ids."""
+    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue jobs; returns their ids, and those of them that were there already, by their keys."""
         ...
 
     def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
@@ -86,9 +86,10 @@ class SupervisorJobs:
     ) -> None:
         pass
 
-    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Enqueue jobs, in as many requests as needed; returns their ids."""
+    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue jobs, in as many requests as needed."""
         ids: list[int] = []
+        existing: list[int] = []
         for some in _in_bodies(payloads):
             body = {"payloads": some, **settings}
             try:
@@ -97,8 +98,10 @@ class SupervisorJobs:
                 if ids:
                     raise RequestRefusedError(f"{error}; the first {len(ids)} jobs are enqueued") from None
                 raise
-            ids += answer["detail"]["ids"]
-        return ids
+            detail = answer["detail"]  # of an older supervisor: without those that were there
+            existing += (id_ for id_ in detail.get("existing", ()) if id_ not in (*ids, *existing))
+            ids += detail["ids"]
+        return {"ids": ids, "existing": existing}
 
     def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
         """Enqueue a batch, which has to fit into one request."""
@@ -172,8 +175,8 @@ class DatabaseJobs:
     ) -> None:
         self._queue.close()
 
-    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> list[int]:
-        """Enqueue jobs in one transaction; returns their ids."""
+    def enqueue(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+        """Enqueue jobs in one transaction."""
         import msgspec
 
         from rekindle.actors.gateways.api.job_handlers import enqueued
@@ -181,7 +184,7 @@ class DatabaseJobs:
 
         with as_control_errors():
             given = msgspec.convert({"payloads": list(payloads), **settings}, EnqueueArguments)
-            return list(enqueued(self._queue, queue, self._queue.served(), given))
+            return enqueued(self._queue, queue, self._queue.served(), given)
 
     def enqueue_batch(self, queue: str, payloads: Sequence[Any], settings: Mapping[str, Any]) -> Any:
         """Enqueue a batch in one transaction."""

@@ -26,6 +26,21 @@ def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = Non
     return table(heading, [_job(each["job"], now_ms) for each in found], width=width)
 
 
+def enqueued_lines(queue: str, ids: Sequence[int], existing: Sequence[int]) -> list[str]:
+    """Which jobs were added, and which were there already and have the key of `--unique`."""
+    there = set(existing)
+    lines = [
+        f"Job {id_} has this key and is in {printable(queue)} already; no job is added." for id_ in existing
+    ]
+    added = [id_ for id_ in dict.fromkeys(ids) if id_ not in there]
+    if len(added) == 1:
+        lines.append(f"Job {added[0]} is enqueued in {printable(queue)}.")
+    elif added or not existing:
+        listed = f" (ids {added[0]} to {added[-1]})" if added else ""
+        lines.append(f"{len(added)} jobs are enqueued in {printable(queue)}{listed}.")
+    return lines
+
+
 def stats_lines(found: Document, now_ms: int, *, width: int | None = None) -> list[str]:
     """A table of queues, with the sum in the last line."""
     heading = ("QUEUE", "PENDING", "RUNNING", "DONE", "ERRORS", "TOXIC", "AVERAGE", "LEFT", "")

@@ -16,8 +16,7 @@ from ...console.database_fallback import database_option, open_jobs
 from ...console.exits import FAILED, say
 from ...console.options import duration, json_option, limit_option, print_json, state_option
 from ...console.terminal import columns
-from ...render.job_lines import detail_lines, job_lines, stats_lines, toxic_lines
-from ...render.text import printable
+from ...render.job_lines import detail_lines, enqueued_lines, job_lines, stats_lines, toxic_lines
 from ..help import Subcommands
 from .batches import batch, batches, enqueue_batch
 from .job_payloads import payloads
@@ -26,6 +25,15 @@ STATES = ("pending", "running", "done", "error", "toxic", "cancelled", "expired"
 
 queue_option = click.option("--queue", metavar="NAME", help="Only jobs of this queue.")
 job_ids = click.argument("ids", nargs=-1, required=True, metavar="JOB...", type=click.IntRange(1))
+
+MOST_PRIORITY = 2**31 - 1
+"""As far as the column of the database goes, in either direction."""
+
+
+def _priority(_ctx: click.Context, _param: click.Parameter, given: int) -> int:
+    if abs(given) > MOST_PRIORITY:
+        raise click.BadParameter(f"a priority is between -{MOST_PRIORITY} and {MOST_PRIORITY}, not {given}")
+    return given
 
 
 @click.group(cls=Subcommands)
@@ -54,7 +62,12 @@ def jobs() -> None:
     help="Enqueue one job per line of this JSON Lines file; - reads standard input.",
 )
 @click.option(
-    "--priority", type=int, default=0, show_default=True, help="Jobs with smaller numbers run first."
+    "--priority",
+    type=int,
+    default=0,
+    show_default=True,
+    callback=_priority,
+    help="Jobs with smaller numbers run first.",
 )
 @click.option(
     "--in",
@@ -172,14 +185,11 @@ def enqueue(
         enqueue_batch(queue, values, settings, state, database, as_json=as_json)
         return
     with open_jobs(state, database) as source:
-        ids = source.enqueue(queue, values, settings)
+        answer = source.enqueue(queue, values, settings)
     if as_json:
-        print_json({"queue": queue, "ids": ids})
-    elif len(ids) == 1:
-        click.echo(f"Job {ids[0]} is enqueued in {printable(queue)}.")
+        print_json({"queue": queue, **answer})
     else:
-        listed = f" (ids {ids[0]} to {ids[-1]})" if ids else ""
-        click.echo(f"{len(ids)} jobs are enqueued in {printable(queue)}{listed}.")
+        click.echo("\n".join(enqueued_lines(queue, answer["ids"], answer["existing"])))
 
 
 @jobs.command("list")
