@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Client
 from tests.processes.waiting import PATIENCE_S
 from tests.running.conftest import Run, Running
+
+from rekindle.actors import StoreOwnedError
+from rekindle.cli.state_files import unsaved_records
+from rekindle.cli.supervise.platform.state_lock import StateLock
 
 STUBBORN = """
 [worker.stubborn]
@@ -62,3 +69,15 @@ def test_a_second_shutdown_hurries_and_a_third_one_kills(run: Run) -> None:
     assert rekindle("shutdown", "--no-wait").lines[0].endswith("is stopping its workers, then itself.")
     assert rekindle("shutdown").code == 0
     assert running.end() == 0
+
+
+def test_the_number_of_lost_records_is_left_for_the_command_until_the_next_start(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with StateLock(state) as lock:
+        assert unsaved_records(state) == 0
+        lock.note_unsaved(3)
+        assert unsaved_records(state) == 3
+        with pytest.raises(StoreOwnedError, match=rf"\(pid {os.getpid()}\)"), StateLock(state):
+            pass
+    with StateLock(state):
+        assert unsaved_records(state) == 0

@@ -103,7 +103,7 @@ def _prepared(
         store=store,
         launcher=launcher,
         inheritance=left.inheritance,
-        inherited=take_inherited(sockets_of(config.specs())) if left.sockets is None else left.sockets,
+        inherited=take_inherited(sockets_of(config.templates)) if left.sockets is None else left.sockets,
     )
     # From here on no worker is left running, even if a later step fails.
     leftovers = stack.enter_context(ExitStack())
@@ -116,6 +116,7 @@ def _prepared(
     stack.enter_context(adopt_orphans(fleet.reap_strangers))
     fleet.event_gateways.open(fleet, config, stack)
     runner = Runner(fleet, Notifier(), launcher)
+    runner.lock = lock
     handing = Handing(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
     handing.spared = spared
     runner.handing = fleet.upgrades = handing
@@ -174,7 +175,8 @@ def _say_room(declared: int) -> None:
     room = room_for_workers()
     if room is not None:
         level = "WARNING" if declared > room else "INFO"
-        logger.log(level, "supervisor: descriptors for {:,} workers; {:,} are declared", room, declared)
+        be = "is" if declared == 1 else "are"
+        logger.log(level, "supervisor: descriptors for {:,} workers; {:,} {} declared", room, declared, be)
 
 
 def _end_strays(mark: str, spared: Container[int]) -> None:
@@ -200,6 +202,8 @@ class Runner:
         self._on_main = at_once if launcher is None else launcher.ask
         self.handing: Handing | None = None
         """Hands this process over to another program."""
+        self.lock: StateLock | None = None
+        """Where the number of lost records is left for `rekindle shutdown`."""
         self._notifier = notifier
         self._orders: Mailbox[Order] = Mailbox()
         self._status_queued = False
@@ -234,7 +238,10 @@ class Runner:
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
             self._stop()
-        return code or (1 if self._fleet.unsaved_records else 0)
+        unsaved = self._fleet.unsaved_records
+        if unsaved and self.lock is not None:
+            self.lock.note_unsaved(unsaved)
+        return code or (1 if unsaved else 0)
 
     def _pending(self) -> PendingOrders:
         """The orders that came after the one to hand over."""

@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from ...client import ControlError, NoSupervisorError, RequestTimeoutError
-from ...console.exits import say
+from ...console.exits import FAILED, say
 from ...console.options import client_of, json_option, print_json, state_option
+from ...state_files import unsaved_records
 
 
 @click.command()
@@ -28,7 +29,7 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
 
     Each worker gets the time that its [stop] settings allow. A second `rekindle shutdown` sends
     SIGTERM at once, a third one kills. Ctrl-C ends the wait, not the shutdown. SIGTERM to the
-    supervisor does the same.
+    supervisor does the same. If the store is unavailable at the end, the exit code is 1.
     """
     client = client_of(state)
     pid, supervisor = client.server()
@@ -47,7 +48,12 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
             select.select([supervisor], [], [])
     finally:
         os.close(supervisor)
+    unsaved = 0 if no_wait else unsaved_records(state)
     if as_json:
-        print_json({"pid": pid, "ended": not no_wait})
+        print_json({"pid": pid, "ended": not no_wait} | ({"unsaved_records": unsaved} if unsaved else {}))
     elif not no_wait:
         click.echo("The supervisor has ended.")
+    if unsaved:
+        lost = "1 record is" if unsaved == 1 else f"{unsaved} records are"
+        say(f"{lost} lost: the store was unavailable when the supervisor ended")
+        raise SystemExit(FAILED)

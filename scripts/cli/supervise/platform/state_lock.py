@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,7 +13,7 @@ from rekindle.actors import StoreOwnedError
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
 from rekindle.actors.gateways.state_directory import open_state_directory
 
-from ...state_files import DATABASE_NAME, LOCK_NAME
+from ...state_files import DATABASE_NAME, LOCK_NAME, UNSAVED
 
 
 class StateLock:
@@ -48,7 +49,8 @@ class StateLock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            noted = os.pread(self._descriptor, 20, 0).decode(errors="replace")
+            holder = noted.partition("\n")[0] or "unknown"
             os.close(self._descriptor)
             raise StoreOwnedError(
                 f"another supervisor (pid {holder}) uses the state directory {self._directory}"
@@ -61,6 +63,14 @@ class StateLock:
             os.close(self._descriptor)
             raise GatewayError(f"cannot write {self._directory / LOCK_NAME}: {error.strerror}") from error
         return self
+
+    def note_unsaved(self, records: int) -> None:
+        """Leave for `rekindle shutdown` how many records were lost; the next supervisor removes it.
+
+        The file has a block already, so this works on most file systems that are full.
+        """
+        with suppress(OSError):
+            os.pwrite(self._descriptor, f"{os.getpid()}\n{UNSAVED}{records}\n".encode(), 0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
