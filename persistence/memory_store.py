@@ -54,7 +54,7 @@ from rekindle.actors.rules.alert_book import MOST_RESOLVED
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs
-from .sql.decoding import lost_lives, used_generations
+from .sql.decoding import lost_lives, started_generations, used_generations
 from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 
 _NEW = RememberedWorker()
@@ -112,6 +112,7 @@ class MemoryStore:
             generations=MappingProxyType(used_generations(numbers, traces)),
             lost=lost_lives(numbers, died, seen_at),
             seen_at_wall_ms=seen_at,
+            started=MappingProxyType(started_generations(numbers)),
         )
 
     def deaths(

@@ -305,6 +305,8 @@ class Remembered(msgspec.Struct, frozen=True):
     """Processes that ended with a supervisor."""
     seen_at_wall_ms: int = 0
     """The last sign of life of the former supervisor."""
+    started: Mapping[str, int] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """The latest generation of each worker whose start is recorded; `generations` may be far ahead."""
 
     def of(self, component_id: str) -> RememberedWorker:
         """The state of one worker; its generations continue after the latest one, however that ended."""

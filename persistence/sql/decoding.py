@@ -62,7 +62,13 @@ def remembered(
         generations=MappingProxyType(used_generations(numbers, traces)),
         lost=lost_lives(numbers, {worker: row.generation for worker, row in last.items()}, seen_at_wall_ms),
         seen_at_wall_ms=seen_at_wall_ms,
+        started=MappingProxyType(started_generations(numbers)),
     )
+
+
+def started_generations(rows: Iterable[Any]) -> dict[str, int]:
+    """The latest number of each worker whose start or stop is recorded."""
+    return {row.component_id: max(row.started, row.ended) for row in rows}
 
 
 def used_generations(rows: Iterable[Any], traces: Iterable[Any]) -> dict[str, int]:

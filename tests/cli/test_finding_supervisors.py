@@ -156,3 +156,16 @@ def test_without_a_supervisor_status_shows_what_is_persisted(run: Run) -> None:
     document = json.loads(rekindle("status", "bad", "--json").out)
     assert document["running"] is False
     assert document["workers"][0]["shown"] == "failed"
+
+
+def test_a_worker_that_ended_with_its_supervisor_is_lost_and_keeps_its_number(run: Run) -> None:
+    running = run('[worker.web]\ncommand = ["sleep", "1000"]\n')
+    running.wait_for("worker:web:0", status="healthy")
+    rekindle = client_of(running)
+    rekindle("restart", "web")
+    running.wait_for("worker:web:0", status="healthy", generation=2)
+    running.client.post("/workers/worker:web:0/reset")  # committed after the start
+    running.kill()
+    (worker,) = json.loads(rekindle("status", "--json").out)["workers"]
+    assert (worker["shown"], worker["generation"]) == ("lost", 2)
+    assert "supervisor lost" in rekindle("status").lines[1]

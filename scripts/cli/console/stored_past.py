@@ -9,10 +9,11 @@ from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.generations import EVERY_OTHER
-from rekindle.actors.facts.records import DeathRecord, EventPage, RememberedWorker
+from rekindle.actors.facts.records import DeathRecord, EventPage, Remembered, RememberedWorker
 from rekindle.actors.facts.runs import Run
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
+from rekindle.actors.supervision.after_death.lost_lives import lost_death
 from rekindle.actors.system.stored_history import History, mentions_worker
 from rekindle.actors.views.timeline import Timeline
 
@@ -32,15 +33,21 @@ class StoredPast:
     def workers(self) -> list[dict[str, Any]]:
         """The last known state of each worker, ordered by id."""
         stored = self._store.load()
-        return [self._last_known(id_, stored.of(id_)) for id_ in self.known()]
+        return [self._last_known(id_, stored) for id_ in self.known()]
 
-    def _last_known(self, component_id: str, worker: RememberedWorker) -> dict[str, Any]:
-        last = next(iter(self.deaths(component_id, limit=1)), None)
+    def _last_known(self, component_id: str, stored: Remembered) -> dict[str, Any]:
+        worker = stored.workers.get(component_id, RememberedWorker())
+        lost = next((life for life in stored.lost if life.component_id == component_id), None)
+        if lost is not None:  # the next supervisor records it
+            last: DeathRecord | None = lost_death(lost, worker)[0]
+        else:
+            last = next(iter(self.deaths(component_id, limit=1)), None)
+        ended = "stopped" if lost is None else "lost"
         return {
             "id": component_id,
             "component_id": component_id,
-            "shown": "stopped" if worker.failed_at_wall_ms is None else "failed",
-            "generation": worker.last_generation,
+            "shown": ended if worker.failed_at_wall_ms is None else "failed",
+            "generation": max(worker.last_generation, stored.started.get(component_id, 0)),
             "restart_count": worker.restart_count,
             "streak_count": worker.streak_count,
             "failure_reason": worker.failure_reason,
