@@ -12,7 +12,6 @@ import secrets
 import shutil
 import socket
 import struct
-import tempfile
 import threading
 from contextlib import suppress
 from functools import partial
@@ -27,6 +26,7 @@ from ...handover import Estate, Inheritance
 from ...ports import ClaimSource
 from ...spec.worker_spec import WorkerSpec
 from ..channel import SO_PASSRIGHTS
+from .claim_folders import SOCKET_NAME, new_folder
 from .claim_lane import Badge, ClaimLane
 
 BACKLOG = 128
@@ -86,7 +86,7 @@ class ClaimDesk:
         uid = os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
         with self._lock:
             self._badges[token] = Badge(claimant, spec.jobs.queues, spec.jobs.concurrency + MORE_LANES, uid)
-        return f"{wire.SCHEME}://{self._folder}/claims#{token}"
+        return f"{wire.SCHEME}://{self._folder}/{SOCKET_NAME}#{token}"
 
     def revoke(self, component_id: str, generation: int) -> None:
         """The process has ended: what it asked for last is claimed no more, or given back. Never waits."""
@@ -143,11 +143,11 @@ class ClaimDesk:
     # ── the threads ──────────────────────────────────────────────────────────────────────
 
     def _listen(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="rekindle-")
+        self._folder = new_folder()
         listener = socket.socket(socket.AF_UNIX)
         with suppress(OSError):  # before Linux 6.16; a descriptor then delays the thread of its sender only
             listener.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)
-        path = os.path.join(self._folder, "claims")
+        path = os.path.join(self._folder, SOCKET_NAME)
         listener.bind(path)
         # Workers of other users connect; what they may do depends on their token.
         os.chmod(path, 0o666)
