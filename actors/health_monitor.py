@@ -139,7 +139,7 @@ class HealthMonitor(ResilientActor):
             case BreakerTurned(name=name, is_open=is_open):
                 (self._open_breakers.add if is_open else self._open_breakers.discard)(name)
             case ChannelClosed(component_id=id_, generation=generation):
-                self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still runs"))
+                self._lost(id_, generation, Lost(Cause.CHANNEL_CLOSED, detail="its process still ran"))
             case ProtocolViolated(component_id=id_, generation=generation, detail=detail):
                 self._lost(id_, generation, Lost(Cause.PROTOCOL, detail=detail))
             case ExpectLimitKill():

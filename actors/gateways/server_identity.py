@@ -16,3 +16,5 @@ class Identity:
     state_directory: Path
     dashboard: str | None = None
     """The URL of the dashboard, if there is one."""
+    has_probes: bool = False
+    """Whether it serves the probes of orchestrators beside the table of routes."""

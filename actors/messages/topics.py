@@ -4,7 +4,8 @@
     queue:tag:status         one queue             queue:status                     all queues together
     queue:jobs               the active jobs       system:health                    the system itself
 
-A `*` stands for one or more parts: `worker:*:status` is every worker, `event:*` the whole log.
+A `*` stands for one or more parts: `worker:*:status` is every worker, `event:*` the whole log, and
+`event:store_degraded:*` every such event, of a worker or not.
 """
 
 from __future__ import annotations
@@ -85,4 +86,6 @@ def _can_choose(parts: list[str]) -> bool:
 
 def _expression(pattern: str) -> str:
     parts = (r"[^:]+(?::[^:]+)*" if part == "*" else re.escape(part) for part in pattern.split(":"))
-    return ":".join(parts)
+    expression = ":".join(parts)
+    is_of_one_type = re.fullmatch(r"event:[^:*]+:\*", pattern) is not None
+    return f"{expression}|{re.escape(pattern.removesuffix(':*'))}" if is_of_one_type else expression

@@ -90,7 +90,10 @@ class System(JobProducer, SystemView):
         Raises:
             SpecError: two workers share an id, or wait for each other; or a group or a periodic job is
                 invalid.
+            TypeError: the store is not a store.
         """
+        if isinstance(store, (str, os.PathLike)):
+            raise TypeError(f"store must be a store, such as open_store({str(store)!r}), not {store!r}")
         try:
             workers = DeclaredWorkers(specs, groups)
             clocked = distinct_periodic(periodic, workers.queues)

@@ -311,8 +311,8 @@ class SystemView:
             while not condition(worker := self.status(component_id)):
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    message = f"{component_id} is {worker.shown} after {timeout_s:g} s: {worker.why}"
-                    raise RequestTimeoutError(message)
+                    message = f"{component_id} is {worker.shown} after {timeout_s:g} s"
+                    raise RequestTimeoutError(f"{message}: {worker.why}" if worker.why else message)
                 with suppress(RequestTimeoutError):
                     events.next(min(left, POLL_S))
         return worker

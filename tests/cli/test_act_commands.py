@@ -22,7 +22,7 @@ def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, r
     answer = rekindle("pause", WEB, "--reason", "new disk", "--for", "30m")
     assert (answer.code, answer.out) == (
         0,
-        f"{WEB} is paused for 30 min (new disk); its process is stopped.\n",
+        f"{WEB} is paused for 30 min (new disk); its process is being stopped.\n",
     )
     web.wait_for(WEB, paused=True, pause_reason="new disk")
     shown = rekindle("status", WEB).lines[1]
@@ -32,7 +32,9 @@ def test_a_pause_has_a_reason_and_an_end_and_shows_in_the_status(web: Running, r
 
 
 def test_everything_is_paused_and_resumed(web: Running, rekindle: Client) -> None:
-    assert rekindle("pause").out == "The system is paused until it is resumed; 2 processes are stopped.\n"
+    assert (
+        rekindle("pause").out == "The system is paused until it is resumed; 2 processes are being stopped.\n"
+    )
     web.wait_for(OTHER, paused=True)
     assert "The system is paused" in rekindle("status").lines[-1]
     rekindle("pause", WEB)

@@ -188,3 +188,10 @@ def test_an_address_for_workers_must_be_of_a_server_and_its_password_is_not_show
     assert code == 0
     assert 'worker_database = "postgresql://w:***@db/x"' in shown
     assert "hunter2" not in shown
+
+
+def test_an_alert_command_whose_program_does_not_exist_is_a_warning(file: Path) -> None:
+    file.write_text(WORKER + '[alerts.sink.page]\ncommand = ["no-such-pager", "{message}"]\n')
+    code, printed = said(["config", "check", str(file)])
+    assert code == 0
+    assert 'alerts.sink.page.command: there is no program "no-such-pager" on its PATH' in printed

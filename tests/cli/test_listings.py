@@ -139,10 +139,10 @@ def test_a_pause_tells_whom_for_how_long_and_why() -> None:
     whole = "The system is paused until it is resumed; "
     assert pause_line([], "", None, nothing) == f"{whole}no process was running."
     one_each = {"stopped": ["a"], "idle": ["b"]}
-    told = '1 process is stopped, 1 process is kept and idle (pause_mode = "idle").'
+    told = '1 process is being stopped, 1 process is kept and idle (pause_mode = "idle").'
     assert pause_line([], "", None, one_each) == whole + told
     stopped = {"stopped": ["w"], "idle": []}
-    brief = "w is paused for 30 min (new disk); its process is stopped."
+    brief = "w is paused for 30 min (new disk); its process is being stopped."
     assert pause_line(["w"], "new disk", 1800.0, stopped) == brief
     idle = {"stopped": [], "idle": ["w"]}
     runs_on = 'w is paused until it is resumed; its process keeps running and idles (pause_mode = "idle").'

@@ -51,3 +51,12 @@ def test_a_procfile_says_what_it_cannot_express() -> None:
 def test_an_exported_procfile_can_be_imported() -> None:
     found = specs(imported(procfile_text(good(FILE)), Path("/srv/conf/Procfile")))
     assert argv(found["worker:db:0"]) == ("sh", "-c", "cd /srv/db && exec postgres -D 'my data'")
+
+
+def test_a_procfile_has_no_line_for_a_worker_that_ends() -> None:
+    file = FILE + "[worker.migrate]\ncommand = ['migrate']\nkind = 'once'\n"
+    file += "[worker.backup]\ncommand = ['backup']\nevery = '1m'\n"
+    text = procfile_text(good(file))
+    assert "# migrate: left out: it runs once: migrate\n" in text
+    assert "# backup: left out: it runs by a schedule: backup\n" in text
+    assert [line.split(":")[0] for line in text.splitlines() if line[0] != "#"] == ["db", "web"]

@@ -12,6 +12,7 @@ from rekindle.actors.spec.policies.restart_policy import RestartOn
 from rekindle.actors.spec.policies.schedule import Kind
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.foreign.importer import imported
+from rekindle.cli.config.foreign.shell_lines import megabytes
 
 PROCFILE = """
 # A web application
@@ -250,3 +251,8 @@ def test_a_unit_that_is_not_understood_is_refused(unit: str, said: str) -> None:
     (told,) = refused(unit, "x.service")
     assert told.endswith(said)
     assert Path(told.partition(":")[0]).name == "x.service"
+
+
+@pytest.mark.parametrize(("given", "mb"), [("1G", 1024), ("512M", 512), ("1048576", 1), ("1.5g", 1536)])
+def test_sizes_are_powers_of_1024(given: str, mb: float) -> None:
+    assert megabytes("MemoryMax", given) == mb

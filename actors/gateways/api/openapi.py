@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,8 +35,8 @@ PROBES = {
 """Served over TCP only, to any client, beside the table of routes."""
 
 
-def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
-    """The OpenAPI document of these routes."""
+def document(routes: Sequence[Route], version: str, probes: Mapping[str, str] = PROBES) -> dict[str, Any]:
+    """The OpenAPI document of these routes and probes."""
     kinds = [Problem, *(kind for route in routes for kind in (route.result, route.body))]
     schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     shapes = iter(schemas[1:])
@@ -53,7 +53,7 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
             "enabled, over TCP with a token. "
             "Durations and times are whole milliseconds.",
         },
-        "paths": paths | {path: {"get": _probe(path, summary)} for path, summary in PROBES.items()},
+        "paths": paths | {path: {"get": _probe(path, summary)} for path, summary in probes.items()},
         "components": {
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},

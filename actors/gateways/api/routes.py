@@ -20,7 +20,7 @@ from . import (
     job_handlers,
     run_handlers,
 )
-from .openapi import document
+from .openapi import PROBES, document
 from .queues import queue_handlers
 from .request_bodies import (
     LARGEST_ENQUEUE,
@@ -64,7 +64,7 @@ def _command(path: str, action: str, summary: str, handler: Handler, **more: Any
 
 
 def _description(request: Request) -> object:
-    return document(ROUTES, request.identity.version)
+    return document(ROUTES, request.identity.version, PROBES if request.identity.has_probes else {})
 
 
 ROUTES: tuple[Route, ...] = (

@@ -179,7 +179,7 @@ class HttpServer:
         most = room_for(self._settings.max_clients + ROOM_FOR_REQUESTS)
         api = create_app(
             self._operator,
-            identity(self._directory, self.url),
+            identity(self._directory, self.url, has_probes=True),
             pools,
             most_followers=max(most - ROOM_FOR_REQUESTS, most // 2),
         )

@@ -81,7 +81,7 @@ class ServerThread:
         self._thread = None
 
 
-def identity(directory: Path, dashboard: str | None) -> Identity:
+def identity(directory: Path, dashboard: str | None, *, has_probes: bool = False) -> Identity:
     """The identity of a server of this process."""
     started = time.time_ns() // 1_000_000
-    return Identity(__version__, os.getpid(), started, directory.absolute(), dashboard)
+    return Identity(__version__, os.getpid(), started, directory.absolute(), dashboard, has_probes)

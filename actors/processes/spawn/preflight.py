@@ -38,7 +38,7 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
     match spec.run:
         case Command(argv=argv):
             path = environment_of(spec, os.environ).get("PATH", os.defpath)
-            problem = _program_problem(argv[0], path, spec.cwd)
+            problem = program_problem(argv[0], path, spec.cwd)
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
             if problem is not None and not by_folder:
                 yield Problem("run", problem)
@@ -75,7 +75,8 @@ def _is_user(name: str) -> bool:
     return True
 
 
-def _program_problem(name: str, path: str, cwd: str | None) -> str | None:
+def program_problem(name: str, path: str, cwd: str | None = None) -> str | None:
+    """Why a program cannot be started; None if it can."""
     try:
         program_file(name, path, cwd)
     except OSError as error:

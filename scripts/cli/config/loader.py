@@ -27,7 +27,7 @@ from .problems import (
 )
 from .surroundings.env_files import EnvFiles
 from .surroundings.members import Sources
-from .tables.alert_sinks import alerts_of
+from .tables.alert_sinks import alerts_of, missing_programs
 from .tables.breakers import breakers_of
 from .tables.groups import group_tables_of
 from .tables.http import http_of
@@ -110,7 +110,13 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         worker_database=worker_database,
         metrics="metrics" in file and file["metrics"].get("enabled", True),
         warnings=lines.problems(
-            (*sources.warnings(), *_warnings(groups, layers, looks), *_unused(sockets, groups)), "warning"
+            (
+                *sources.warnings(),
+                *_warnings(groups, layers, looks),
+                *_unused(sockets, groups),
+                *(missing_programs(alerts) if looks else ()),
+            ),
+            "warning",
         ),
     )
 

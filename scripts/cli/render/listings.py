@@ -19,7 +19,7 @@ _CHANGES = {
     "added": "added",
     "removed": "removed",
     "restarted": "restarted",
-    "rolled_out": "rolled out: new processes are ready before the old ones stop",
+    "rolled_out": "being rolled out: new processes are ready before the old ones stop",
     "adjusted": "adjusted, without a restart",
     "lifted": "no longer failed: its version changed, so it is started again",
 }
@@ -51,7 +51,7 @@ def _last_known(worker: Document, now_ms: int) -> tuple[str, ...]:
     if worker["failure_reason"]:
         last += f"; given up: {printable(worker['failure_reason'])}"
     id_, generation, restarts = worker["component_id"], worker["generation"], worker["restart_count"]
-    return (printable(id_), worker["shown"], str(generation), str(restarts), last)
+    return (printable(id_), worker["shown"], str(generation or "-"), str(restarts), last)
 
 
 def _death(death: Document, now_ms: int) -> tuple[str, ...]:
@@ -211,10 +211,10 @@ def pause_line(ids: Sequence[str], reason: str, for_s: float | None, detail: Doc
     end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
     stopped, idle = len(detail.get("stopped", ())), len(detail.get("idle", ()))
     if ids:
-        effects = ["its process is stopped"] * bool(stopped)
+        effects = ["its process is being stopped"] * bool(stopped)
         effects += ['its process keeps running and idles (pause_mode = "idle")'] * bool(idle)
     else:
-        effects = [f"{_processes(stopped)} stopped"] * bool(stopped)
+        effects = [f"{_processes(stopped)} being stopped"] * bool(stopped)
         effects += [f'{_processes(idle)} kept and idle (pause_mode = "idle")'] * bool(idle)
     return f"{what} {_be(ids)} paused {end}{because}; {', '.join(effects) or 'no process was running'}."
 

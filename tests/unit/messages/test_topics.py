@@ -30,6 +30,8 @@ from rekindle.actors.messages.topics import (
         ("event:*", "event:store_degraded", True),
         ("event:worker_died:*", "event:worker_died:worker:tag:0", True),
         ("event:worker_died:*", "event:worker_failed:worker:tag:0", False),
+        ("event:store_degraded:*", "event:store_degraded", True),
+        ("event:store:*", "event:store_degraded", False),
         ("event:*:worker:tag:0", "event:worker_died:worker:tag:0", True),
         ("event:*:worker:tag:0", "event:worker_died:worker:tag:10", False),
         ("*", "system:health", True),

@@ -15,9 +15,19 @@ def procfile_text(config: Config) -> str:
     """The Procfile of all groups."""
     lines = [f"# Made from {config.path.name} by `rekindle config export --to procfile`."]
     for group in config.groups:
+        if (kind := _ending_kind(group.template)) is not None:
+            lines.append(f"# {group.name}: left out: {kind}: {_line(group.template)}")
+            continue
         lines += _comments(group)
         lines.append(f"{group.name}: {_line(group.template)}")
     return "\n".join(lines) + "\n"
+
+
+def _ending_kind(spec: WorkerSpec) -> str | None:
+    """What a worker is whose processes end by themselves; a Procfile's must run on."""
+    if spec.schedule is not None:
+        return "it runs by a schedule"
+    return "it runs once" if spec.is_task else None
 
 
 def _line(spec: WorkerSpec) -> str:
@@ -41,7 +51,6 @@ def _comments(group: Group) -> Iterator[str]:
     left = {
         "user": spec.user,
         "after": ", ".join(group.waits_for) or None,
-        "kind": "once" if spec.is_task else None,
         "ready": None if spec.ready is None else "set",
         "log": None if spec.log is None else spec.log.file,
     }

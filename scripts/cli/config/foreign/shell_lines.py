@@ -16,7 +16,8 @@ _UNITS = {
     "hours": 3600.0, "d": 86_400.0, "day": 86_400.0, "days": 86_400.0, "w": 604_800.0,
 }  # fmt: skip
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
-_SIZES = {"": 1e-6, "k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6}
+_SIZES = {"": 1024.0**-2, "k": 1024.0**-1, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
+"""In MB, which are 1024² bytes."""
 
 
 def command_of(line: str) -> list[str]:

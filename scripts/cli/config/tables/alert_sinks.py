@@ -1,7 +1,8 @@
-"""Pure except for `~`: the alerts of a file, and where they are sent."""
+"""The alerts of a file, and where they are sent. Pure except for `~` and `missing_programs`."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 from rekindle.actors.gateways.settings.placeholders import argv_problems
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+from rekindle.actors.processes.spawn.preflight import program_problem
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.probe import url_problem
 
@@ -38,6 +40,16 @@ def alerts_of(file: Given, folder: Path, findings: list[Finding]) -> AlertSettin
     table = file.get("alerts", {})
     sinks = (_sink(name, sink, folder, findings) for name, sink in table.get("sink", {}).items())
     return AlertSettings(AlertPolicy(**arguments(AlertPolicy, table)), tuple(sinks))
+
+
+def missing_programs(alerts: AlertSettings) -> Iterator[Finding]:
+    """The commands whose programs this machine does not have."""
+    path = os.environ.get("PATH", os.defpath)
+    for sink in alerts.sinks:
+        if sink.command and "{" not in sink.command[0]:
+            problem = program_problem(sink.command[0], path)
+            if problem is not None:
+                yield Finding(("alerts", "sink", sink.name, "command"), problem)
 
 
 def _sink(name: str, sink: Given, folder: Path, findings: list[Finding]) -> SinkSettings:
