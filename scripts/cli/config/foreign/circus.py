@@ -151,6 +151,6 @@ def _take_output(worker: ImportedWorker, said: Section) -> None:
         return
     worker.set("log", "file", translated(_marked(file)))
     if size := said.get("stdout_stream.max_bytes"):
-        worker.set("log", "max_mb", megabytes("max_bytes", size))
+        worker.set("log", "max_mb", megabytes("max_bytes", size, 1000))
     if kept := said.get("stdout_stream.backup_count"):
         worker.set("log", "keep", whole("backup_count", kept))

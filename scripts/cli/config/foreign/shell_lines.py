@@ -16,8 +16,7 @@ _UNITS = {
     "hours": 3600.0, "d": 86_400.0, "day": 86_400.0, "days": 86_400.0, "w": 604_800.0,
 }  # fmt: skip
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
-_SIZES = {"": 1024.0**-2, "k": 1024.0**-1, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
-"""In MB, which are 1024² bytes."""
+_POWERS = {"": -2, "k": -1, "m": 0, "g": 1, "t": 2}
 
 
 def command_of(line: str) -> list[str]:
@@ -49,8 +48,10 @@ def seconds(key: str, value: str) -> float:
     return round(sum(float(number) * _UNITS[unit.lower()] for number, unit in found), 6)
 
 
-def megabytes(key: str, value: object) -> float:
+def megabytes(key: str, value: object, kilo: int = 1024) -> float:
     """A size such as `512M`, `1.5g`, `1073741824`.
+
+    1 MB of memory is 1024² bytes; 1 MB of a log file is 1000² bytes.
 
     Raises:
         ValueError: it is not one.
@@ -58,7 +59,7 @@ def megabytes(key: str, value: object) -> float:
     found = _SIZE.fullmatch(str(value).strip())
     if found is None:
         raise ValueError(f"{key} = {value}: is not a size")
-    return max(1.0, round(float(found[1]) * _SIZES[found[2].lower()], 3))
+    return max(1.0, round(float(found[1]) * float(kilo) ** _POWERS[found[2].lower()], 3))
 
 
 def assignments(key: str, words: Iterable[str]) -> dict[str, object]:

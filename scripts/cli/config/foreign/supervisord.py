@@ -166,7 +166,7 @@ def _take_output(worker: ImportedWorker, said: Section, expressions: Expressions
         return
     worker.set("log", "file", translated(expressions.expanded("stdout_logfile", file)))
     size = said.get("stdout_logfile_maxbytes", LOG_SIZE).strip()
-    worker.set("log", "max_mb", None if size == "0" else megabytes("stdout_logfile_maxbytes", size))
+    worker.set("log", "max_mb", None if size == "0" else megabytes("stdout_logfile_maxbytes", size, 1000))
     kept = said.get("stdout_logfile_backups", LOG_BACKUPS).strip()
     worker.set("log", "keep", whole("stdout_logfile_backups", kept))
     if "stderr_logfile" in said:
