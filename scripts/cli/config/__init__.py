@@ -6,11 +6,12 @@
 from .file_tables import MOST_MEMBERS
 from .loader import load, parse, problems_of
 from .model import Config, Group
-from .problems import ConfigError, ConfigProblem
+from .problems import AddressError, ConfigError, ConfigProblem
 from .schema import schema
 
 __all__ = [
     "MOST_MEMBERS",
+    "AddressError",
     "Config",
     "ConfigError",
     "ConfigProblem",

@@ -79,6 +79,10 @@ class ConfigError(RekindleError, ValueError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class AddressError(ConfigError):
+    """The file is valid, but a socket of its workers cannot be opened now; its address may be free later."""
+
+
 def dotted(path: KeyPath) -> str:
     """A key as it would be written in the file, shortened."""
     return ".".join(part if _BARE.fullmatch(part) else _quoted(part, 60) for part in path)

@@ -93,10 +93,10 @@ def run(
     them.
 
     \b
-    Exit codes: 0 after a clean stop, 1 if the supervisor could not run or another one took over,
-    2 if the file has problems or this machine lacks what it needs (nothing was started). If an
-    essential worker or group is given up, or one command after --, everything stops, and the code
-    is that of the worker: its exit code, or 128 + signal.
+    Exit codes: 0 after a clean stop, 1 if the supervisor could not run, a socket is in use or
+    another one took over, 2 if the file has problems or this machine lacks what it needs (nothing
+    was started). If an essential worker or group is given up, or one command after --, everything
+    stops, and the code is that of the worker: its exit code, or 128 + signal.
     """
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
@@ -104,7 +104,7 @@ def run(
     is_upgrade = "REKINDLE_HAND_OVER" in os.environ
     if not is_upgrade:
         _say_that_it_starts(file, state, as_json=log_json)
-    from ...config import ConfigError
+    from ...config import AddressError, ConfigError
     from ...supervise.log import set_up
 
     loading = partial(_loaded, file, command, name, state, http)
@@ -117,7 +117,7 @@ def run(
         config = loading()
     except ConfigError as error:
         click.echo(str(error), err=True)
-        raise SystemExit(2) from None
+        raise SystemExit(1 if isinstance(error, AddressError) else 2) from None
     for warning in config.warnings:
         click.echo(str(warning), err=True)
     set_up(as_json=log_json, verbose=verbose)
@@ -134,14 +134,16 @@ def _loaded(
     is_checked: bool = False,
 ) -> Config:
     """The configuration of the file or the command; raises `ConfigError` if it cannot run here."""
-    from ...config import ConfigError, load, problems_of
+    from ...config import AddressError, ConfigError, load, problems_of
     from ...supervise.start_needs import unmet_needs
 
     config = _command_config(command, name, state) if file is None else load(file)
     if http is not None:
         config = _with_http(config, http)
     if not is_checked and (unmet := tuple(unmet_needs(config, of_others=False))):
-        raise ConfigError(problems_of(config, file or config.path, unmet))
+        is_address = all(each.path[0] == "socket" for each in unmet)
+        refusal = AddressError if is_address else ConfigError
+        raise refusal(problems_of(config, file or config.path, unmet))
     return config
 
 

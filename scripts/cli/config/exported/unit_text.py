@@ -15,6 +15,8 @@ _TEXT = """\
 Description=Rekindle, workers of {name}
 Wants=network-online.target
 After=network-online.target
+# It is restarted however often that fails: an address in use is free later.
+StartLimitIntervalSec=0
 
 [Service]
 Type=notify
