@@ -11,7 +11,7 @@ from tests.cli.conftest import client_of
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.top.pages import fetch
+from rekindle.cli.top.log_follower import LogFollower
 
 TALKERS = """
 [worker.filed]
@@ -84,7 +84,8 @@ def test_command_line_dashboard_and_terminal_view_show_the_same_after_a_restart(
     client = client_of(talkers)
     assert eventually(lambda: client("output", "kept").lines == ["in memory", "in memory"])
     assert talkers.client.get("/workers/worker:kept:0/output")["lines"] == ["in memory", "in memory"]
-    assert fetch(talkers.client, "worker:kept:0")["output"] == "in memory\nin memory"
+    followed = LogFollower(talkers.client, ("worker:kept:0",)).fetch()
+    assert followed == "out | in memory\nout | in memory"
 
 
 def test_bad_options_are_refused(talkers: Running) -> None:
