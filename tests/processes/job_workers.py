@@ -101,6 +101,7 @@ def act(job: Job) -> object:
                 job.progress(step, 1_000_000, "working")
                 time.sleep(0.005)
         case "wait for":
+            Path(f"{payload['file']}.begun").touch()
             wait_for(Path(payload["file"]), job)
         case "finish although asked to stop":
             while not job.stopping:

@@ -102,6 +102,7 @@ def _taken_over_s(system: System, go: Path) -> float:
     first = system.jobs.get(job).claimed_by
     assert first is not None
     pid = pid_of(system, first, job)
+    assert eventually(Path(f"{go}.begun").exists)  # a job that was claimed and not begun is not blamed
     with system.events() as events:
         killed = time.monotonic()
         os.kill(pid, signal.SIGKILL)
