@@ -6,8 +6,6 @@ which goes on across an exec.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from ..deaths.death import Job
@@ -122,8 +120,3 @@ def _order(spec: WorkerSpec, release: Release) -> ReleaseOrder | None:
     if spec.release is None:
         return None
     return ReleaseOrder(release, spec.release, spec.release.cwd or spec.cwd, spec)
-
-
-def living(known: KnownFleet) -> Mapping[str, int]:
-    """The generation of each process that the former program left."""
-    return {id_: worker.lingering for id_, worker in known.workers.items() if worker.lingering is not None}

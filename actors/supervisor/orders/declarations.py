@@ -25,7 +25,7 @@ from ...spec.start_order import order_problem
 from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
-from ...supervision.known_worker import KnownFleet, living
+from ...supervision.known_worker import KnownFleet
 from ...supervision.pauses import postponed
 from ...supervision.worker import Failed, StopReason, Up, Worker
 from ..breakers import Breakers
@@ -72,10 +72,9 @@ class Declarations:
         """Take in the workers, as the former run left them, or as the former program of this process did."""
         self._remembered = remembered
         self._pauses.restore(remembered.meta)
-        alive = {} if left is None else living(left.fleet)
-        for life in remembered.lost:
-            if alive.get(life.component_id) != life.generation:
-                tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
+        # A former program of this process lost no process: it hands over also the deaths it could not write.
+        for life in remembered.lost if left is None else ():
+            tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
         self._schedules.restore(remembered.meta, remembered.seen_at_wall_ms)
         for spec in specs:
             known = None if left is None else left.fleet.workers.get(spec.id)
