@@ -3,7 +3,7 @@
 The first line names the file and the run that wrote it; every further line is a record. The file is
 taken in within one transaction that also notes its name, so a start that is interrupted repeats nothing.
 If another run has used the store since, only history is taken in: the settings and decisions of the other
-run are newer. Its restarts count, unless the worker was reset after them; its events get new numbers.
+run are newer. Its restarts count, unless the worker was reset after them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from uuid import uuid4
 
 import msgspec
 from loguru import logger
-from msgspec.structs import replace
 
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.jobs import CURRENT_RUN
@@ -27,7 +26,6 @@ from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
     EndKept,
-    EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
     MirrorWiped,
@@ -44,7 +42,7 @@ MOST_FILES = 100
 _OF_A_RUN = (FormerClaimsReleased, HealthMirrored, MirrorWiped)
 """Records that mean nothing after their run."""
 
-_HISTORY = (DeathAmended, EndKept, EventRecord, ReleaseNoted, AuditEntry, UsageNoted)
+_HISTORY = (DeathRecord, DeathAmended, EndKept, ReleaseNoted, AuditEntry, UsageNoted)
 
 _KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
 
@@ -124,12 +122,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read_spool(path: Path, meta: Mapping[str, str], last_event_id: int) -> Spool | None:
+def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
     """The records to commit; None if the file was taken in already.
-
-    Args:
-        meta: the settings in the store.
-        last_event_id: the number of the latest event in the store.
 
     Raises:
         OSError: the file cannot be read.
@@ -144,22 +138,17 @@ def read_spool(path: Path, meta: Mapping[str, str], last_event_id: int) -> Spool
         return None
     decoded = _decoded(path, lines)
     if header.run != meta.get(CURRENT_RUN):
-        decoded = _late(decoded, last_event_id)
+        decoded = _late(decoded)
     records = tuple(decoded)
     in_doubt = tuple(record for record, doubtful in records if doubtful)
     return Spool(header.name, tuple(record for record, _ in records), in_doubt)
 
 
-def _late(decoded: Iterable[tuple[Kept, bool]], last_event_id: int) -> Iterator[tuple[Kept, bool]]:
-    """What counts after another run has used the store, which has used the numbers of the events, too."""
+def _late(decoded: Iterable[tuple[Kept, bool]]) -> Iterator[tuple[Kept, bool]]:
+    """What counts after another run has used the store."""
     for record, doubtful in decoded:
-        if isinstance(record, DeathRecord):
-            yield LateDeath(record), doubtful
-        elif isinstance(record, EventRecord) and not doubtful:  # else it may be stored with its own number
-            last_event_id += 1
-            yield replace(record, id=last_event_id), doubtful
-        elif isinstance(record, _HISTORY):
-            yield record, doubtful
+        if isinstance(record, _HISTORY):
+            yield LateDeath(record) if isinstance(record, DeathRecord) else record, doubtful
 
 
 def _content(path: Path) -> bytes:

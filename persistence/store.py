@@ -257,9 +257,8 @@ class SqlStore:
         for file in [] if self._spool is None else spools_at(self._spool):
             with translated(self.name), self._reader.connect() as connection:
                 meta = {row.key: row.value for row in connection.execute(sql.LOAD_META)}
-                last_id = connection.execute(sql.EVENT_SPAN).one()[1] or 0
             try:
-                spool = read_spool(file, meta, last_id)
+                spool = read_spool(file, meta)
                 if spool is not None:
                     self._in_doubt = spool.in_doubt
                     self._commit((*spool.records, MetaSet(TAKEN, spool.name)))

@@ -49,17 +49,6 @@ def test_if_another_run_has_used_the_store_since_only_history_is_taken_in(addres
     store.close()
 
 
-def test_events_that_are_taken_in_late_come_after_those_of_the_other_run(address: str, spool: Path) -> None:
-    """Another run has used their numbers: they were lost."""
-    store = opened(address, spool)
-    store.commit([MetaSet(CURRENT_RUN, "one"), event(1)])
-    store.keep_aside([event(2), death(1), event(3)], "one")
-    store.commit([MetaSet(CURRENT_RUN, "two"), event(2)])
-    assert store.take_back() == 3
-    assert [each.id for each in store.events().events] == [1, 2, 3, 4]
-    store.close()
-
-
 def test_restarts_that_are_taken_in_late_do_not_count_against_a_worker_that_was_reset_since(
     address: str, spool: Path
 ) -> None:
