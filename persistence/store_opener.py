@@ -16,6 +16,7 @@ from .database.engines import BEGIN_WRITING, path_or_url, postgresql_engine, sho
 from .database.ownership import FileOwnership, Ownership, ServerOwnership, Unowned
 from .database.read_only_engine import read_only_engine
 from .database.wal_preallocation import make_room
+from .new_database import create_tables
 from .schema import migrate
 from .store import SqlStore
 
@@ -63,6 +64,8 @@ def _open_sqlite(
     # Two names of one file must lead to one lock.
     database = Path(os.path.realpath(path))
     name = str(database)
+    if lock is not None and not database.exists():  # a new one would not know what runs
+        raise StoreUnavailableError(f"the store {name} is missing")
     prepare(database, _create_sqlite)
     ownership: Ownership = FileOwnership(database, lock) if exclusive else Unowned()
     try:
@@ -80,7 +83,7 @@ def _open_sqlite(
             name, begin="BEGIN", pragmas={"busy_timeout": busy_timeout_ms, "query_only": "ON"}
         )
         with translated(name):
-            if not _check(reader, name):
+            if not _check(reader, name, is_in_use=lock is not None):
                 migrate.upgrade(writer, name, locked(side_file(database, ".migrating")))
         return SqlStore(
             writer,
@@ -121,13 +124,19 @@ def _create_sqlite(path: Path) -> None:
     pragmas: dict[str, str | int] = {"page_size": PAGE_SIZE, "synchronous": "FULL"}
     engine = sqlite_engine(str(path), begin=BEGIN_WRITING, pragmas=pragmas)
     with translated(str(path)):
+        with engine.begin() as connection:
+            create_tables(connection)
         migrate.upgrade(engine, str(path))
 
 
-def _check(reader: Engine, name: str) -> bool:
-    """Whether the file is set up and up to date; read only, so that no other writer is in the way."""
+def _check(reader: Engine, name: str, *, is_in_use: bool) -> bool:
+    """Whether the file is set up and up to date; read only, so that no other writer is in the way.
+
+    A file that the former program of this process used a moment ago is not searched for damage: that takes
+    seconds for a large one, and no worker is watched meanwhile.
+    """
     with reader.connect() as connection:
-        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        found = "ok" if is_in_use else connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
         has_log = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
         is_current = found == "ok" and has_log and migrate.is_current(connection, name)
     if found != "ok":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 VERSION_TABLE = "rekindle_alembic_version"
-REVISIONS = tuple(f"{number:04}" for number in range(1, 19))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 22))
 """Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
 
 _LOCK_KEY = 0x52656B69_6D696772  # "Rekimigr"
@@ -37,15 +37,18 @@ def upgrade(engine: Engine, name: str, lock: Context[None] | None = None) -> Non
     Raises:
         StoreTooNewError: a newer Rekindle wrote the database.
     """
-    with engine.connect() as connection:
-        if is_current(connection, name):
-            return
-    with lock or nullcontext(), _exclusive_transaction(engine) as connection:
-        # The previous holder of the lock may have upgraded it.
-        if not is_current(connection, name):
-            from alembic import command
+    # SQLite's writers wait for each other only for a moment, so another process that upgrades is waited for
+    # by the lock before anything else.
+    with lock or nullcontext():
+        with engine.connect() as connection:
+            if is_current(connection, name):
+                return
+        with _exclusive_transaction(engine) as connection:
+            # Another process may have upgraded it meanwhile.
+            if not is_current(connection, name):
+                from alembic import command
 
-            command.upgrade(alembic_config(connection), "head")
+                command.upgrade(alembic_config(connection), "head")
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import sys
@@ -13,6 +14,7 @@ from tests.contract.mounts import remount, small_file_system
 from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
+from rekindle.cli.supervise.store_upgrade import open_upgraded
 from rekindle.persistence import open_past, open_store
 
 
@@ -234,3 +236,34 @@ def test_a_store_behind_the_link_of_another_user_is_refused(tmp_path: Path) -> N
     with pytest.raises(StoreError, match="symbolic link of another user"):
         open_store(link)
     assert not target.exists()
+
+
+def test_an_upgraded_supervisor_waits_for_a_database_that_was_moved_away(tmp_path: Path) -> None:
+    """It made a new one, which did not know what runs."""
+    path = tmp_path / "state" / "rekindle.db"
+    path.parent.mkdir()
+    store = open_store(path)
+    assert store.lock is not None
+    lock = os.dup(store.lock)  # as it goes over an exec
+    path.parent.rename(tmp_path / "moved")
+    path.parent.mkdir()
+    with pytest.raises(StoreUnavailableError, match="is missing"):
+        open_upgraded(str(path), path.parent, lock=lock)
+    assert list(path.parent.iterdir()) == []
+    os.close(lock)
+    store.close()
+
+
+def test_an_upgraded_supervisor_does_not_search_its_database_for_damage(tmp_path: Path) -> None:
+    """No worker is watched meanwhile, and a file of 300 MB takes a second."""
+    path = tmp_path / "rekindle.db"
+    make_database(path)
+    with path.open("r+b") as file:
+        os.pwrite(file.fileno(), bytes([0, 0, 0, 9]), 36)  # pages that are not used: there are none
+    with pytest.raises(StoreDamagedError, match=r"(?i)freelist"):
+        open_store(path)
+    lock = os.open(tmp_path / "rekindle.db.lock", os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    store = open_store(path, lock=lock)
+    assert len(store.deaths(limit=1000)) == 399
+    store.close()
