@@ -1,0 +1,206 @@
+"""The Coordinator: every node has one, one of them acts.
+
+It owns how long each node has been silent (`rules.silence`), and what the engine has denied. Every
+half second it reads the cluster; if it leads, it declares silent nodes lost, releases what should move,
+and places what has no node (`rules.placement`, `rules.moving`), once the engine has granted the room. Each
+change is one guarded statement, so that two that believe to lead do no harm. It ends with its system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loguru import logger
+
+from ..ports import Clock, Runtime
+from ..runtime.resilient_actor import ResilientActor
+from .cluster_messages import (
+    Change,
+    Changed,
+    Claim,
+    ClusterRead,
+    CoordinatorMessage,
+    DeclareLost,
+    Denied,
+    EngineAway,
+    EngineBack,
+    Granted,
+    NodeOffered,
+    NodeWithdrawn,
+    PlaceWorker,
+    PutWish,
+    ReadCluster,
+    ReadDue,
+    StoreAway,
+)
+from .cluster_ports import ClusterStore, Engine
+from .facts.nodes import Resources
+from .rules import moving, placement, silence
+from .rules.fleet import Fleet, fleet
+from .rules.lease import Terms
+
+DENIED_S = 10.0
+"""How long a node is passed over after the engine had no room there."""
+GRANT_S = 5.0
+"""How long the engine may take to answer; then the placement goes on without it."""
+
+
+class Coordinator(ResilientActor):
+    """Declares nodes lost, and places and moves workers, while it leads."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        *,
+        runtime: Runtime,
+        store: ClusterStore,
+        engine: Engine,
+        clock: Clock | None = None,
+        acts: bool = True,
+    ) -> None:
+        super().__init__()
+        self._terms, self._acts = terms, acts
+        self._runtime, self._store, self._engine = runtime, store, engine
+        self._clock = clock or runtime.clock
+        self._number = self._answered = 0
+        self._watch = silence.Watch()
+        self._denied: dict[tuple[str, str], float] = {}
+        self._claimed: dict[str, tuple[PlaceWorker, float]] = {}
+        """Placements that wait for the engine, by component, and since when."""
+        self._is_engine_away = False
+
+    def on_start(self) -> None:
+        """Read the cluster for the first time."""
+        self.actor_ref.tell(ReadDue())
+
+    def recover(self) -> None:
+        """Begin to watch every node again."""
+        self._watch, self._claimed = silence.Watch(), {}
+        self._later(self._terms.renew_s, ReadDue())
+
+    def handle(self, message: CoordinatorMessage) -> None:
+        """Take one message."""
+        match message:
+            case ReadDue():
+                self._later(self._terms.renew_s, ReadDue())
+                self._read()
+            case ClusterRead():
+                self._has_read(message)
+            case Changed(change=change, applied=applied):
+                self._changed(change, applied)
+            case StoreAway():
+                pass  # The next reading is under way, and shows what was applied.
+            case Granted(claim=claim):
+                self._granted(claim)
+            case Denied(claim=claim, why=why):
+                self._denied_room(claim, why)
+            case EngineAway(why=why):
+                self._engine_is_away(why)
+            case EngineBack():
+                self._is_engine_away = False
+            case NodeOffered() | NodeWithdrawn():
+                pass  # A lease decides who is alive; agents register their nodes themselves.
+            case _:
+                self.unexpected(message)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────
+
+    def _read(self) -> None:
+        self._number += 1
+        self._store.read(ReadCluster(self._number, self._acts), self.actor_ref)
+
+    def _has_read(self, answer: ClusterRead) -> None:
+        if answer.number <= self._answered:
+            return  # It is older than what is known.
+        self._answered = answer.number
+        now = self._clock.monotonic()
+        self._watch = silence.read(self._watch, answer.nodes, self._terms, now)
+        if not answer.leads:  # It watches all the same: if it leads next, it knows who has been silent.
+            self._claimed.clear()
+            return
+        found = fleet(answer)
+        self._declare_lost(found, now)
+        for release in moving.releases(found):
+            self._try(release)
+        for removal in moving.removals(found):
+            self._try(removal)
+        for wish in placement.copies(found):
+            self._try(PutWish(wish))
+        self._place(found, now)
+
+    def _declare_lost(self, found: Fleet, now: float) -> None:
+        for node_id, seen in silence.silent(self._watch, self._terms, now).items():
+            node = found.nodes[node_id]
+            if node.state.is_member and not found.is_fresh(node):
+                self._try(
+                    DeclareLost(
+                        node_id=node_id,
+                        incarnation=seen.incarnation,
+                        renewals=seen.renewals,
+                        reason=f"silent for {now - seen.since:.1f} s",
+                    )
+                )
+
+    # ── placing ──────────────────────────────────────────────────────────────────────────
+
+    def _place(self, found: Fleet, now: float) -> None:
+        self._denied = {key: until for key, until in self._denied.items() if until > now}
+        made = placement.plan(found, self._denied)
+        for place in made.places:
+            waiting = self._claimed.get(place.component_id)
+            if self._is_engine_away or (waiting is not None and now - waiting[1] > GRANT_S):
+                self._claimed.pop(place.component_id, None)
+                self._try(place)
+            elif waiting is None or waiting[0] != place:
+                if waiting is not None:
+                    self._engine.release(place.component_id, waiting[0].epoch)
+                self._claimed[place.component_id] = place, now
+                self._engine.reserve(_claim(found, place.component_id, place), self.actor_ref)
+        for note in made.unplaced:
+            self._try(note)
+            self._engine.reserve(_claim(found, note.component_id, None), self.actor_ref)
+
+    def _granted(self, claim: Claim) -> None:
+        waiting = self._claimed.get(claim.component_id)
+        if waiting is not None and (waiting[0].epoch, waiting[0].node_id) == (claim.epoch, claim.node_id):
+            del self._claimed[claim.component_id]
+            self._try(waiting[0])
+
+    def _denied_room(self, claim: Claim, why: str) -> None:
+        if claim.node_id is not None:
+            logger.info("cluster: no room for {} on {}: {}", claim.component_id, claim.node_id, why)
+            self._denied[claim.component_id, claim.node_id] = self._clock.monotonic() + DENIED_S
+            self._claimed.pop(claim.component_id, None)
+
+    def _engine_is_away(self, why: str) -> None:
+        """Go on without it: what waits is placed at the next reading, by the last offers."""
+        if not self._is_engine_away:
+            logger.warning("cluster: the engine is away: {}", why)
+        self._is_engine_away = True
+
+    def _try(self, change: Change) -> None:
+        self._store.change(change, self.actor_ref)
+
+    def _changed(self, change: Change, applied: bool) -> None:
+        if isinstance(change, DeclareLost) and applied:
+            logger.warning("cluster: node {} is lost: {}", change.node_id, change.reason)
+            self._read()  # Its workers are free: they are placed at once.
+        if isinstance(change, PlaceWorker) and not applied:
+            self._engine.release(change.component_id, change.epoch)
+
+    def _later(self, delay_s: float, message: Any) -> None:
+        self._runtime.timers.after(delay_s, self.actor_ref, message)
+
+
+def _claim(found: Fleet, component_id: str, place: PlaceWorker | None) -> Claim:
+    """The reservation of a placement; without one it is demand for more machines."""
+    wish = found.wishes[component_id]
+    needs: Mapping[str, float] = wish.place.needs
+    return Claim(
+        component_id=component_id,
+        epoch=found.assignments[component_id].epoch,
+        node_id=None if place is None else place.node_id,
+        needs=Resources(amounts=needs),
+        labels=wish.place.labels,
+    )

@@ -1,0 +1,22 @@
+"""`engine = "none"`: the machines are those whose agents have joined, and their capacity is all there is."""
+
+from __future__ import annotations
+
+from ..ports import Receiver
+from ..runtime.resilient_actor import tell
+from .cluster_messages import Claim, Denied, Granted
+
+
+class NoEngine:
+    """Grants every reservation on a node: the plan has reckoned with what is reserved already."""
+
+    def reserve(self, claim: Claim, receiver: Receiver) -> None:
+        """Grant it; demand for more machines is denied, since nothing can start one."""
+        pinned = claim.node_id is not None
+        tell(receiver, Granted(claim) if pinned else Denied(claim, "no engine can start a machine"))
+
+    def release(self, component_id: str, epoch: int) -> None:
+        """Nothing was reserved outside the database."""
+
+    def want_agent(self, engine_node: str) -> None:
+        """A service manager, a DaemonSet or an operator starts the agents."""

@@ -1,0 +1,231 @@
+"""The System of a node, as its Agent uses it: the real `Host`.
+
+    Agent ─ start ─▶ System.add (its counters, its epoch) ; Courier: TenureBegan
+    Agent ─ stop ──▶ Supervisor: RemoveWorker ─▶ the journal: WorkerRemoved ─▶ Courier ─▶ Agent: TenureStopped
+    Agent ─ fence ─▶ Supervisor: FenceWorkers, then RemoveWorker for each
+    Agent ─ guard ─▶ the guardian, and the Courier: until when deaths count
+
+Starts wait for the reply of the Supervisor, so they have a thread of their own; a fence waits for nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Protocol
+
+import msgspec
+from loguru import logger
+
+from ..errors import ConfigurationError, RekindleError, RequestTimeoutError, SocketError, SpecError
+from ..facts.records import RememberedWorker
+from ..messages import FenceWorkers, RemoveWorker
+from ..ports import Clock, Receiver
+from ..runtime.resilient_actor import tell
+from ..spec.deployment.assigned import Assigned
+from ..spec.worker_spec import WorkerSpec
+from .cluster_messages import StartTenure, TenureStopped, WorkerRefused
+from .courier_messages import GuardedUntil, TenureBegan
+from .facts.tenures import Tenure
+from .facts.wishes import Wish
+from .rules.tenure_news import begun
+
+
+class SupervisedHost(Protocol):
+    """What the host needs of a `System`."""
+
+    def add(self, spec: WorkerSpec, *, known: RememberedWorker | None = None) -> None:
+        """Supervise one more worker."""
+        ...
+
+    def change_worker(self, spec: WorkerSpec) -> None:
+        """Supervise a worker by another spec."""
+        ...
+
+    def guard_until(self, until: float) -> None:
+        """Have the guardian kill all workers at that time."""
+        ...
+
+
+CLOSE_S = 5.0
+REST_S = 1.0
+"""After a start that the supervisor did not take over, before the next order."""
+
+REFUSALS = SpecError, ConfigurationError, SocketError
+"""Why this node cannot run a worker, now and later."""
+
+SpecOf = Callable[[Wish], WorkerSpec]
+"""The spec that a wish stands for on this machine; raises RekindleError."""
+
+
+class ChangeTenure(msgspec.Struct, frozen=True):
+    """A worker that runs here gets another spec."""
+
+    wish: Wish
+    epoch: int
+
+
+class NodeStarts:
+    """Adds and changes workers, one after the other, on a thread that may wait for the Supervisor."""
+
+    def __init__(self, host: NodeHost) -> None:
+        self._host = host
+        self._orders: SimpleQueue[StartTenure | ChangeTenure | None] = SimpleQueue()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="rekindle-node", daemon=True)
+        self._thread.start()
+
+    def tell(self, message: StartTenure | ChangeTenure) -> None:
+        """Take one order."""
+        self._orders.put(message)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closing.set()
+        self._orders.put(None)
+        self._thread.join(CLOSE_S)
+
+    def rest(self) -> None:
+        """Wait before the next order: the agent may repeat at once what has failed."""
+        self._closing.wait(REST_S)
+
+    def _work(self) -> None:
+        while (order := self._orders.get()) is not None:
+            try:
+                self._carry_out(order)
+            except Exception as error:  # noqa: BLE001  # the next order must not wait for ever
+                logger.opt(exception=error).error("cluster: an order of the agent could not be carried out")
+
+    def _carry_out(self, order: StartTenure | ChangeTenure) -> None:
+        match order:
+            case StartTenure():
+                self._host.start_now(order)
+            case ChangeTenure(wish=wish, epoch=epoch):
+                self._host.change_now(wish, epoch)
+
+
+class NodeHost:
+    """Carries out what the Agent orders. Its methods do not wait; `start_now` and `change_now` do."""
+
+    def __init__(
+        self,
+        system: SupervisedHost,
+        *,
+        node_id: str,
+        node: str,
+        clock: Clock,
+        supervisor: Receiver,
+        courier: Receiver,
+        agent: Callable[[], Receiver],
+        spec_of: SpecOf,
+    ) -> None:
+        self._system, self._supervisor, self._courier, self._agent = system, supervisor, courier, agent
+        self._node_id, self._node, self._clock, self._spec_of = node_id, node, clock, spec_of
+        self._until = 0.0
+        self._epochs: dict[str, int] = {}
+        """What runs here, by worker."""
+        self._starts = NodeStarts(self)
+
+    # ── the port ─────────────────────────────────────────────────────────────────────────
+
+    def start(self, order: StartTenure) -> None:
+        """Supervise a worker, with the counters and the epoch that it brings along."""
+        self._epochs[order.assignment.component_id] = order.assignment.epoch
+        tell(self._starts, order)
+
+    def change(self, wish: Wish) -> None:
+        """Take over a new spec of a worker that runs here."""
+        epoch = self._epochs.get(wish.component_id)
+        if epoch is not None:
+            tell(self._starts, ChangeTenure(wish, epoch))
+
+    def stop(self, component_id: str, epoch: int) -> None:
+        """End a worker by its own stop policy, without counting it, and supervise it no longer."""
+        if self._epochs.get(component_id) == epoch:
+            del self._epochs[component_id]
+            tell(self._supervisor, RemoveWorker(component_id, moves=True))
+
+    def fence(self) -> None:
+        """Kill all workers, and supervise them no longer."""
+        if self._epochs:
+            logger.warning("cluster: node {} has no lease: its workers are killed", self._node)
+            tell(self._supervisor, FenceWorkers())
+        for component_id, epoch in tuple(self._epochs.items()):
+            self.stop(component_id, epoch)
+
+    def guard(self, until: float | None) -> None:
+        """Tell the guardian when to kill the workers; None: now."""
+        now = self._clock.monotonic()
+        self._until = now if until is None else until
+        tell(self._courier, GuardedUntil(round((time.time() + self._until - now) * 1000)))
+        self._system.guard_until(self._until)
+
+    def close(self) -> None:
+        """End the thread that starts workers."""
+        self._starts.close()
+
+    # ── what waits for the Supervisor ────────────────────────────────────────────────────
+
+    def start_now(self, order: StartTenure) -> None:
+        """Add the worker, unless the right to run it has ended meanwhile."""
+        assignment = order.assignment
+        id_, epoch = assignment.component_id, assignment.epoch
+        tenure = order.tenure or begun(assignment, self._node_id, order.known)
+        try:
+            spec = replace(self._spec_of(order.wish), assigned=Assigned(self._node, epoch))
+        except RekindleError as error:
+            self._refuse(id_, epoch, error)
+            return
+        if self._epochs.get(id_) != epoch or not self._has_right():
+            self._not_started(tenure)
+            return
+        tell(self._courier, TenureBegan(tenure))
+        try:
+            self._system.add(spec, known=order.known)
+        except REFUSALS as error:
+            self._refuse(id_, epoch, error)
+        except RequestTimeoutError as error:
+            # The supervisor may still add it: its removal follows, and the end of that is told as any other.
+            logger.warning("cluster: {} is not started yet: {}", id_, str(error))
+            self._remove(id_)
+        except RekindleError as error:  # such as: it is stopping. Another time, or another node, may do.
+            logger.warning("cluster: {} is not started: {}", id_, str(error))
+            self._starts.rest()
+            self._not_started(tenure)
+        else:
+            if self._epochs.get(id_) != epoch:  # it was to stop before the Supervisor knew it
+                self._remove(id_)
+
+    def _has_right(self) -> bool:
+        return self._clock.monotonic() < self._until
+
+    def _remove(self, component_id: str) -> None:
+        """End a worker that the Supervisor may have heard of after the agent's last order."""
+        if not self._has_right():
+            tell(self._supervisor, FenceWorkers())
+        tell(self._supervisor, RemoveWorker(component_id, moves=True))
+
+    def _not_started(self, tenure: Tenure) -> None:
+        self._forget(tenure.component_id, tenure.epoch)
+        tell(
+            self._agent(), TenureStopped(component_id=tenure.component_id, epoch=tenure.epoch, tenure=tenure)
+        )
+
+    def _refuse(self, component_id: str, epoch: int, error: RekindleError) -> None:
+        self._forget(component_id, epoch)
+        tell(self._agent(), WorkerRefused(component_id=component_id, epoch=epoch, reason=str(error)))
+
+    def _forget(self, component_id: str, epoch: int) -> None:
+        if self._epochs.get(component_id) == epoch:
+            del self._epochs[component_id]
+
+    def change_now(self, wish: Wish, epoch: int) -> None:
+        """Supervise the worker by its new spec."""
+        try:
+            spec = replace(self._spec_of(wish), assigned=Assigned(self._node, epoch))
+            self._system.change_worker(spec)
+        except RekindleError as error:
+            logger.error("cluster: {} goes on with its former settings: {}", wish.component_id, str(error))

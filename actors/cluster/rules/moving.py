@@ -1,0 +1,150 @@
+"""Pure: which workers leave their nodes, and when.
+
+    draining node ─┐
+    stopped, gone ─┼─▶ releasing ─ its agent stops it ─▶ unplaced ─ placement ─▶ placed under a new epoch
+    an operator ───┘
+
+Stop first, always: two processes of one worker never run. A drain takes as many copies of a group at a time
+as `min_healthy` allows, one by one if nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from ..cluster_messages import BeginRelease, RemoveWish
+from ..facts.nodes import Node, NodeState
+from ..facts.tenures import Assignment, Phase
+from ..facts.wishes import Wanted, Wish
+from .fleet import Fleet, Occupancy
+from .placement import misfit
+
+
+class Move(msgspec.Struct, frozen=True):
+    """One worker that should run elsewhere."""
+
+    component_id: str
+    source: str
+    target: str
+    reason: str
+
+
+def releases(fleet: Fleet) -> tuple[BeginRelease, ...]:
+    """The workers to release now: those that should not run, and those of draining nodes."""
+    found = [*_unwanted(fleet)]
+    absent = _absent(fleet)
+    for assignment, wish, node in sorted(_on_draining_nodes(fleet), key=lambda each: each[0].component_id):
+        if absent[wish.group] < _most_absent(fleet, wish):
+            absent[wish.group] += 1
+            reason = f"{node.name} is draining"
+            found.append(BeginRelease(component_id=wish.component_id, epoch=assignment.epoch, reason=reason))
+    return tuple(found)
+
+
+def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
+    """The wishes whose workers have been given back and are not wanted any longer."""
+    return tuple(
+        RemoveWish(wish.component_id)
+        for wish in fleet.wishes.values()
+        if wish.wanted is Wanted.GONE and _phase(fleet, wish) in (None, Phase.UNPLACED)
+    )
+
+
+def is_drained(fleet: Fleet, node: Node) -> bool:
+    """Whether nothing is left on a draining node."""
+    left = any(each.node_id == node.id for each in fleet.assignments.values())
+    return node.state is NodeState.DRAINING and not left
+
+
+def _unwanted(fleet: Fleet) -> Iterable[BeginRelease]:
+    for assignment in fleet.assignments.values():
+        wish = fleet.wishes.get(assignment.component_id)
+        ends = wish is None or wish.wanted in (Wanted.STOP, Wanted.GONE)
+        if ends and assignment.phase is Phase.PLACED:
+            reason = "it was stopped" if wish is not None and wish.wanted is Wanted.STOP else "it was removed"
+            yield BeginRelease(component_id=assignment.component_id, epoch=assignment.epoch, reason=reason)
+
+
+def _on_draining_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
+    for assignment in fleet.assignments.values():
+        wish = fleet.wishes.get(assignment.component_id)
+        node = fleet.nodes.get(assignment.node_id or "")
+        if wish is None or node is None or assignment.phase is not Phase.PLACED:
+            continue
+        if node.state is NodeState.DRAINING and wish.wanted in (Wanted.RUN, Wanted.PAUSE):
+            yield assignment, wish, node
+
+
+def _absent(fleet: Fleet) -> Counter[str]:
+    """By group: how many of its wanted copies have no place, or are leaving theirs."""
+    return Counter(
+        wish.group
+        for wish in fleet.wishes.values()
+        if wish.wanted is Wanted.RUN and not wish.is_template and _phase(fleet, wish) is not Phase.PLACED
+    )
+
+
+def _most_absent(fleet: Fleet, wish: Wish) -> int:
+    """How many copies of its group may be without a place at the same time; at least one."""
+    if wish.pinned is not None:
+        return len(fleet.wishes)  # The copies of a worker that runs everywhere do not replace each other.
+    if wish.min_healthy is None:
+        return 1
+    size = sum(1 for each in fleet.wishes.values() if each.group == wish.group and not each.is_template)
+    return max(1, size - wish.min_healthy)
+
+
+def _phase(fleet: Fleet, wish: Wish) -> Phase | None:
+    assignment = fleet.assignments.get(wish.component_id)
+    return None if assignment is None else assignment.phase
+
+
+# ── rebalancing, on demand only ──────────────────────────────────────────────────────────
+
+
+def rebalancing(fleet: Fleet) -> tuple[Move, ...]:
+    """The next moves towards even nodes: at most one of each group, and none that gains nothing."""
+    occupancy = Occupancy(fleet)
+    moves: dict[str, Move] = {}
+    for assignment in sorted(fleet.assignments.values(), key=lambda each: each.component_id):
+        wish = fleet.wishes.get(assignment.component_id)
+        source = fleet.nodes.get(assignment.node_id or "")
+        if wish is None or source is None or assignment.phase is not Phase.PLACED or wish.group in moves:
+            continue
+        if wish.pinned is not None or wish.place.pack or wish.wanted is not Wanted.RUN:
+            continue
+        if (move := _better_place(fleet, occupancy, wish, source)) is not None:
+            moves[wish.group] = move
+    return tuple(moves.values())
+
+
+def _better_place(fleet: Fleet, occupancy: Occupancy, wish: Wish, source: Node) -> Move | None:
+    occupancy.add(wish, source.id, -1)
+    here = _crowd(occupancy, wish, source)
+    others = [
+        node
+        for node in fleet.nodes.values()
+        if node.id != source.id and misfit(fleet, occupancy, wish, node) is None
+    ]
+    best = min(others, key=lambda node: (_crowd(occupancy, wish, node), node.name), default=None)
+    if best is None or _crowd(occupancy, wish, best) >= here:
+        occupancy.add(wish, source.id)
+        return None
+    occupancy.add(wish, best.id)
+    return Move(wish.component_id, source.id, best.id, _why(occupancy, wish, source, best))
+
+
+def _crowd(occupancy: Occupancy, wish: Wish, node: Node) -> tuple[int, int, int]:
+    """What the worker would find there, without itself: the less the better."""
+    label = wish.place.spread
+    in_label = occupancy.copies_with_label(wish, label, node.labels.get(label, "")) if label else 0
+    return (in_label, occupancy.copies(wish, node.id), occupancy.workers(node.id) // 2)
+
+
+def _why(occupancy: Occupancy, wish: Wish, source: Node, target: Node) -> str:
+    if occupancy.copies(wish, source.id) > 0:
+        return f"{source.name} has more copies of {wish.group} than {target.name}"
+    return f"{source.name} has more workers than {target.name}"

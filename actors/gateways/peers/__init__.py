@@ -1,0 +1,1 @@
+"""How the agents of a cluster reach each other while the database is away."""

@@ -1,0 +1,88 @@
+"""What an operator reads and orders directly in the database of a cluster: `rekindle cluster …`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection
+
+from rekindle.actors.cluster.cluster_messages import Change, Changed, ClusterRead
+from rekindle.actors.cluster.facts.tenures import Tenure
+from rekindle.actors.cluster.rules.tenure_counters import carried
+from rekindle.actors.errors import StoreError
+
+from ..database.driver_errors import translated
+from ..database.engines import postgresql_engine, shown_url
+from ..schema import migrate
+from . import cluster_sql as sql
+from .changes import apply
+from .cluster_rows import tenure
+from .postgres_cluster import LOCK_TIMEOUT_MS, read_cluster, server_url
+
+
+class ClusterDesk:
+    """The database of a cluster, without an agent. Each method is one transaction."""
+
+    def __init__(self, where: str) -> None:
+        """Open the database and bring its tables up to date.
+
+        Raises:
+            StoreError: it cannot be reached or used.
+        """
+        url = server_url(where)
+        self.name = shown_url(url)
+        self._engine = postgresql_engine(url, lock_timeout_ms=LOCK_TIMEOUT_MS)
+        with translated(self.name):
+            migrate.upgrade(self._engine, self.name)
+
+    def claim_name(self, name: str) -> None:
+        """Let the database belong to the cluster of this name.
+
+        Raises:
+            StoreError: it belongs to another one.
+        """
+        with self._begun() as connection:
+            connection.execute(sql.NAME_CLUSTER, {"name": name})
+            found = connection.execute(sql.CLUSTER_NAME).scalar_one()
+        if found != name:
+            raise StoreError(f"{self.name} belongs to the cluster {found}, not to {name}: see [cluster] name")
+
+    def read(self) -> ClusterRead:
+        """The state of the cluster."""
+        with self._begun() as connection:
+            return read_cluster(connection)
+
+    def restarts(self) -> dict[str, int]:
+        """By worker: the restarts on all nodes since the last reset."""
+        tenures: defaultdict[str, list[Tenure]] = defaultdict(list)
+        with self._begun() as connection:
+            for row in connection.execute(sql.ALL_TENURES):
+                tenures[row.component_id].append(tenure(row))
+        return {id_: carried(found).restart_count for id_, found in tenures.items()}
+
+    def change(self, *changes: Change) -> tuple[Changed, ...]:
+        """Try changes, in one transaction."""
+        with self._begun() as connection:
+            return tuple(apply(connection, change) for change in changes)
+
+    def forget(self, node_id: str, by: str) -> bool:
+        """Free the workers of a node that is gone, and remove it; False: its lease lasts."""
+        values = {"node_id": node_id, "reason": "it was forgotten", "by": by}
+        with self._begun() as connection:
+            if not connection.execute(sql.GIVE_UP_NODE, values).all():
+                return False
+            connection.execute(sql.FREE_ASSIGNMENTS, values)
+            connection.execute(sql.END_TENURES, values)
+            connection.execute(sql.FORGET_NODE, values)
+            return True
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        with translated(self.name), self._engine.begin() as connection:
+            yield connection

@@ -1,0 +1,136 @@
+"""Rows of the cluster's tables as facts, and facts as values of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row
+
+from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
+from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
+from rekindle.actors.cluster.facts.wishes import Wanted, Wish
+from rekindle.actors.facts.records import EventRecord
+from rekindle.actors.spec.deployment.place_policy import OnPartition, PlacePolicy
+
+Values = dict[str, Any]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _read(text: str) -> Any:
+    return msgspec.json.decode(text)
+
+
+def node(row: Row[Any]) -> Node:
+    """A row of `rekindle_node`."""
+    found = dict(row._mapping)
+    found.pop("now_ms", None)
+    return Node(
+        **{
+            **found,
+            "labels": _read(found["labels"]),
+            "capacity": Resources(amounts=_read(found["capacity"])),
+            "members": tuple(_read(found["members"])),
+            "state": NodeState(found["state"]),
+            "held": NodeState(found["held"]),
+        }
+    )
+
+
+def described(machine: Node) -> Values:
+    """What an agent says of its own machine."""
+    return {
+        "id": machine.id,
+        "name": machine.name,
+        "address": machine.address,
+        "boot_id": machine.boot_id,
+        "version": machine.version,
+        "labels": _json(dict(machine.labels)),
+        "capacity": _json(dict(machine.capacity.amounts)),
+        "engine_node": machine.engine_node,
+    }
+
+
+def assignment(row: Row[Any]) -> Assignment:
+    """A row of `rekindle_assignment`."""
+    found = dict(row._mapping)
+    return Assignment(**{**found, "phase": Phase(found["phase"]), "refused": _read(found["refused"])})
+
+
+def wish(row: Row[Any]) -> Wish:
+    """A row of `rekindle_wish`."""
+    found = dict(row._mapping)
+    return Wish(
+        component_id=found["component_id"],
+        group=found["group_name"],
+        spec=found["spec"],
+        place=_place(_read(found["place"])),
+        wanted=Wanted(found["wanted"]),
+        revision=found["revision"],
+        pinned=found["pinned"],
+        min_healthy=found["min_healthy"],
+    )
+
+
+def wish_values(wanted: Wish) -> Values:
+    """The values of a wish."""
+    return {
+        "component_id": wanted.component_id,
+        "group_name": wanted.group,
+        "spec": wanted.spec,
+        "place": _json({field.name: _plain(getattr(wanted.place, field.name)) for field in _PLACE}),
+        "wanted": wanted.wanted.value,
+        "pinned": wanted.pinned,
+        "min_healthy": wanted.min_healthy,
+    }
+
+
+_PLACE = fields(PlacePolicy)
+
+
+def _place(stored: Values) -> PlacePolicy:
+    words = {"apart_from": tuple(stored["apart_from"]), "on_partition": OnPartition(stored["on_partition"])}
+    return PlacePolicy(**{**stored, **words})
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def tenure(row: Row[Any]) -> Tenure:
+    """A row of `rekindle_tenure`."""
+    found = dict(row._mapping)
+    how = found["how"]
+    return Tenure(
+        **{
+            **found,
+            "how": None if how is None else TenureEnd(how),
+            "recent_deaths_ms": tuple(_read(found["recent_deaths_ms"])),
+        }
+    )
+
+
+def tenure_values(kept: Tenure) -> Values:
+    """The values of a tenure."""
+    return {
+        **msgspec.structs.asdict(kept),
+        "how": None if kept.how is None else kept.how.value,
+        "recent_deaths_ms": _json(kept.recent_deaths_ms),
+    }
+
+
+def event_values(node_id: str, record: EventRecord) -> Values:
+    """The values of a shipped event."""
+    return {
+        "node_id": node_id,
+        "number": record.id,
+        "at_wall_ms": record.at_wall_ms,
+        "type": record.type,
+        "component_id": record.component_id,
+        "payload": record.payload,
+    }

@@ -1,0 +1,79 @@
+"""The tables that the nodes of a cluster share. Loaded by migrations and models only.
+
+Every database has them, so that there is one line of revisions; without a cluster they are empty. `labels`,
+`capacity`, `members`, `place`, `refused` and `recent_deaths_ms` are JSON.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text
+
+from .tables import METADATA
+
+
+def _number(name: str, *, key: bool = False, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, primary_key=key, autoincrement=False, nullable=nullable)
+
+
+def _text(name: str, *, key: bool = False, nullable: bool = False) -> Column[str]:
+    return Column(name, Text, primary_key=key, nullable=nullable)
+
+
+NODE = Table(
+    "rekindle_node",
+    METADATA,
+    _text("id", key=True),
+    *map(_text, ("name", "address", "boot_id", "life", "version")),
+    *map(_text, ("labels", "capacity", "engine_node", "state", "state_reason", "state_by", "held")),
+    *map(_number, ("incarnation", "renewals", "lease_until_ms", "testified_at_wall_ms")),
+    _text("members"),
+)
+WISH = Table(
+    "rekindle_wish",
+    METADATA,
+    _text("component_id", key=True),
+    *map(_text, ("group_name", "spec", "place", "wanted")),
+    _number("revision"),
+    _text("pinned", nullable=True),
+    Column("min_healthy", Integer, nullable=True),
+)
+ASSIGNMENT = Table(
+    "rekindle_assignment",
+    METADATA,
+    _text("component_id", key=True),
+    _number("epoch"),
+    _text("node_id", nullable=True),
+    *map(_text, ("phase", "reason")),
+    _number("since_ms"),
+    _text("target", nullable=True),
+    _text("refused"),
+)
+TENURE = Table(
+    "rekindle_tenure",
+    METADATA,
+    _text("component_id", key=True),
+    _number("epoch", key=True),
+    _text("node_id"),
+    _number("began_ms"),
+    _number("ended_ms", nullable=True),
+    _text("how", nullable=True),
+    *map(_number, ("restarts", "streak")),
+    _number("last_restart_ms", nullable=True),
+    _text("recent_deaths_ms"),
+    _number("failed_at_wall_ms", nullable=True),
+    _text("failure_reason", nullable=True),
+    _number("refunded"),
+    _number("reset_at_wall_ms", nullable=True),
+    *map(_number, ("last_generation", "noted")),
+)
+SHIPPED_EVENT = Table(
+    "rekindle_shipped_event",
+    METADATA,
+    _text("node_id", key=True),
+    _number("number", key=True),
+    _number("at_wall_ms"),
+    _text("type"),
+    _text("component_id", nullable=True),
+    _text("payload"),
+    Index(None, "component_id"),
+)

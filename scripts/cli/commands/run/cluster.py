@@ -1,0 +1,33 @@
+"""`rekindle cluster`."""
+
+from __future__ import annotations
+
+import click
+
+from ..help import Subcommands
+from .nodes.applying import apply
+from .nodes.joining import join, leave
+from .nodes.looking import status
+from .nodes.steering import cordon, drain, forget, move, uncordon
+from .nodes.trying import try_
+
+
+@click.group(cls=Subcommands)
+def cluster() -> None:
+    """Run workers on several machines that share a PostgreSQL database.
+
+    Each machine has a file with a [cluster] table, and runs its workers by itself: a restart needs
+    neither the database nor another machine. The database says which worker runs where. If a
+    machine is lost, its workers start on others, with the restarts that were counted so far.
+
+    \b
+      $ rekindle cluster try                   three nodes on this machine, one is killed
+      $ rekindle cluster join prod.toml        on each machine, under its service manager
+      $ rekindle cluster apply prod.toml       once: what should run
+      $ rekindle cluster status --file prod.toml
+    """
+
+
+for _command in (join, leave, apply, status, cordon, uncordon, drain, move, forget):
+    cluster.add_command(_command)
+cluster.add_command(try_, "try")

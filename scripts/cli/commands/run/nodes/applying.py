@@ -1,0 +1,72 @@
+"""`rekindle cluster apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ....console.options import json_option, print_json
+from ....render.text import printable
+from .desk import file_argument, loaded, opened
+
+if TYPE_CHECKING:
+    from rekindle.actors.cluster.cluster_messages import Change, ClusterRead
+    from rekindle.actors.cluster.facts.wishes import Wish
+
+
+@click.command()
+@file_argument
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@json_option
+def apply(file: Path, dry_run: bool, as_json: bool) -> None:
+    """Let the cluster run exactly the workers of a file.
+
+    New workers are placed, missing ones stopped and removed. A worker whose settings changed gets a
+    new process on its node; one whose place alone changed stays where it is.
+
+    \b
+      $ rekindle cluster apply prod.toml --dry-run
+    """
+    from ....config.tables.wishes import wishes_of
+
+    config = loaded(file)
+    with opened(config) as desk:
+        read = desk.read()
+        wanted = {wish.component_id: wish for wish in wishes_of(config)}
+        changes = _changes(read, wanted)
+        if not dry_run:
+            desk.change(*(change for found in changes.values() for change in found.values()))
+    if as_json:
+        print_json({"dry_run": dry_run} | {kind: sorted(found) for kind, found in changes.items()})
+        return
+    for kind, found in changes.items():
+        for component_id in sorted(found):
+            click.echo(f"{kind:<9} {printable(component_id)}")
+    if not any(changes.values()):
+        click.echo("nothing changes")
+
+
+def _changes(read: ClusterRead, wanted: Mapping[str, Wish]) -> dict[str, dict[str, Change]]:
+    from rekindle.actors.cluster.cluster_messages import PutWish, WantWorker
+    from rekindle.actors.cluster.facts.wishes import Wanted
+
+    # Copies of a worker that runs everywhere belong to the coordinator.
+    known = {wish.component_id: wish for wish in read.wishes if wish.pinned is None}
+    changes: dict[str, dict[str, Change]] = {"added": {}, "changed": {}, "removed": {}}
+    for component_id, wish in wanted.items():
+        before = known.get(component_id)
+        if before is None:
+            changes["added"][component_id] = PutWish(wish)
+        elif _content(before) != _content(wish):
+            changes["changed"][component_id] = PutWish(wish)
+    for component_id in known.keys() - wanted.keys():
+        if known[component_id].wanted is not Wanted.GONE:
+            changes["removed"][component_id] = WantWorker(component_id, Wanted.GONE)
+    return changes
+
+
+def _content(wish: Wish) -> tuple[object, ...]:
+    return wish.spec, wish.place, wish.group, wish.min_healthy, wish.wanted

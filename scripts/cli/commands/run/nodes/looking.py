@@ -1,0 +1,115 @@
+"""`rekindle cluster status`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ....console.options import json_option, print_json
+from ....render.status_table import table
+from ....render.text import printable
+from .desk import file_option, loaded, opened
+
+if TYPE_CHECKING:
+    from rekindle.actors.cluster.cluster_messages import ClusterRead
+    from rekindle.actors.cluster.facts.nodes import Node
+
+
+@click.command()
+@file_option
+@json_option
+def status(file: Path, as_json: bool) -> None:
+    """Show the nodes of the cluster, and where each worker runs.
+
+    It reads the database, so it works on any machine that reaches it. RESTARTS are those of all nodes
+    since the last reset. How a worker fares now: rekindle status on its node.
+
+    \b
+      $ rekindle cluster status --file prod.toml
+    """
+    config = loaded(file)
+    assert config.cluster is not None
+    with opened(config) as desk:
+        read = desk.read()
+        counts = desk.restarts()
+    found = document(config.cluster.name, read, counts)
+    if as_json:
+        print_json(found)
+        return
+    for line in _lines(found):
+        click.echo(line)
+
+
+def document(name: str, read: ClusterRead, counts: dict[str, int]) -> dict[str, Any]:
+    """The state of a cluster as JSON."""
+    names = {node.id: node.name for node in read.nodes}
+    many = Counter(each.node_id for each in read.assignments if each.node_id is not None)
+    failed = {
+        each.component_id: each.failure_reason for each in read.tenures if each.failed_at_wall_ms is not None
+    }
+    return {
+        "cluster": name,
+        "nodes": [_node(node, read.now_ms, many[node.id]) for node in read.nodes],
+        "workers": [
+            {
+                "component_id": each.component_id,
+                "node": None if each.node_id is None else names.get(each.node_id, each.node_id),
+                "phase": each.phase.value,
+                "epoch": each.epoch,
+                "restarts": counts.get(each.component_id, 0),
+                "failed": failed.get(each.component_id),
+                "why": each.reason,
+            }
+            for each in read.assignments
+        ],
+    }
+
+
+def _node(node: Node, now_ms: int, workers: int) -> dict[str, Any]:
+    left_ms = node.lease_until_ms - now_ms
+    return {
+        "name": node.name,
+        "id": node.id,
+        "state": node.state.value,
+        "why": node.state_reason,
+        "by": node.state_by,
+        "lease_left_ms": max(0, left_ms) if node.state.is_member else None,
+        "workers": workers,
+        "labels": dict(node.labels),
+        "capacity": dict(node.capacity.amounts),
+        "version": node.version,
+        "address": node.address,
+    }
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    nodes, workers = document["nodes"], document["workers"]
+    homeless = sum(each["phase"] == "unplaced" for each in workers)
+    head = f"{document['cluster']}: {len(nodes)} nodes, {len(workers)} workers, {homeless} unplaced"
+    rows = [
+        (
+            printable(each["name"]),
+            each["state"],
+            "-" if each["lease_left_ms"] is None else f"{each['lease_left_ms'] / 1000:.1f} s",
+            str(each["workers"]),
+            printable(" ".join(filter(None, (each["why"], f"({each['by']})" if each["by"] else "")))),
+        )
+        for each in nodes
+    ]
+    lines = [head, "", *table(("NODE", "STATE", "LEASE", "WORKERS", "WHY"), rows)] if rows else [head]
+    placed = [
+        (
+            printable(each["component_id"]),
+            printable(each["node"] or "-"),
+            "failed" if each["failed"] else each["phase"],
+            str(each["restarts"]),
+            printable(each["failed"] or each["why"]),
+        )
+        for each in workers
+    ]
+    if placed:
+        lines += ["", *table(("WORKER", "NODE", "PHASE", "RESTARTS", "WHY"), placed)]
+    return lines

@@ -1,0 +1,182 @@
+"""Makes a supervisor a node of its cluster: puts the actors of the cluster together with real ports."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pykka
+from loguru import logger
+
+from rekindle import __version__
+from rekindle.actors.cluster.agent import Agent
+from rekindle.actors.cluster.coordinator import Coordinator
+from rekindle.actors.cluster.courier import TOPICS, Courier
+from rekindle.actors.cluster.courier_messages import ShipDue
+from rekindle.actors.cluster.facts.nodes import Node, Resources
+from rekindle.actors.cluster.no_engine import NoEngine
+from rekindle.actors.cluster.node_host import NodeHost
+from rekindle.actors.cluster.rules.lease import terms
+from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.gateways.peers.udp import UdpPeers
+from rekindle.actors.gateways.secret_file import read_secret
+from rekindle.actors.ports import Store
+from rekindle.actors.runtime.thread_runtime import ThreadRuntime
+from rekindle.actors.spec.deployment.assigned import stored
+from rekindle.persistence.cluster.cluster_desk import ClusterDesk
+from rekindle.persistence.cluster.postgres_cluster import PostgresCluster
+
+from ...config import Config
+from ...config.file_tables import Cluster
+from ...config.tables.wishes import spec_of
+from ..fleet import Fleet
+
+RETRY_S = 1.0
+NODE_ID = "node.id"
+"""The file in the state directory with the id of the node: a node keeps it, whatever its name is."""
+
+
+class BootClock:
+    """A clock that goes on while the machine sleeps, for what a lease allows."""
+
+    @staticmethod
+    def monotonic() -> float:
+        """Seconds since the start of the machine."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    @staticmethod
+    def wall_ms() -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+
+class ClusterNode:
+    """The actors of the cluster on this machine."""
+
+    def __init__(self, fleet: Fleet, config: Config, journal: Store) -> None:
+        """Join the cluster; what is assigned to this node begins to run.
+
+        Raises:
+            StoreError: the database belongs to another cluster, or cannot be used.
+            GatewayError: the address for the other nodes cannot be used, or the secret cannot be read.
+        """
+        settings = config.cluster
+        assert settings is not None
+        assert config.shared_database is not None
+        self._agent: pykka.ActorRef[Any] | None = None
+        self._peers = UdpPeers(
+            settings.listen, cluster=settings.name, secret=_secret(settings), receiver=lambda: self._agent
+        )
+        try:
+            _claim_name(config.shared_database, settings.name)
+            self._store = PostgresCluster(config.shared_database, lease_s=settings.lease_s)
+        except BaseException:
+            self._peers.close()
+            raise
+        self._runtime = ThreadRuntime()
+        machine = _machine(config, settings, self._peers.address)
+        self._start(fleet, config, journal, machine, settings)
+
+    @property
+    def agent(self) -> pykka.ActorRef[Any]:
+        """The Agent."""
+        assert self._agent is not None
+        return self._agent
+
+    def _start(self, fleet: Fleet, config: Config, journal: Store, machine: Node, settings: Cluster) -> None:
+        clock, times = BootClock(), terms(settings.lease_s)
+        courier = self._runtime.start(
+            Courier,
+            machine.id,
+            runtime=self._runtime,
+            store=self._store,
+            journal=journal,
+            epochs=stored(journal.load().meta),
+            agent=lambda: self.agent,
+        )
+        host = NodeHost(
+            fleet,
+            node_id=machine.id,
+            node=machine.name,
+            clock=clock,
+            supervisor=fleet.supervisor,
+            courier=courier,
+            agent=lambda: self.agent,
+            spec_of=partial(spec_of, file=config.path),
+        )
+        self._host = host
+        self._agent = self._runtime.start(
+            Agent,
+            machine,
+            times,
+            runtime=self._runtime,
+            store=self._store,
+            peers=self._peers,
+            host=host,
+            nonce=partial(secrets.token_hex, 16),
+            clock=clock,
+        )
+        fleet.subscribe(courier, *TOPICS)
+        courier.tell(ShipDue())
+        self._runtime.start(
+            Coordinator, times, runtime=self._runtime, store=self._store, engine=NoEngine(), clock=clock
+        )
+        logger.info(
+            "cluster: node {} of {}, promises at {}", machine.name, settings.name, self._peers.address
+        )
+
+    def close(self) -> None:
+        """End the actors; the workers have ended, and the lease runs out by itself."""
+        self._runtime.close()
+        self._host.close()
+        self._store.close()
+        self._peers.close()
+
+
+def _claim_name(database: str, name: str) -> None:
+    """Wait for the database, and see that it belongs to this cluster."""
+    has_warned = False
+    while True:
+        try:
+            desk = ClusterDesk(database)
+        except StoreUnavailableError as error:
+            if not has_warned:
+                logger.warning("cluster: the node joins when the database answers: {}", str(error))
+            has_warned = True
+            time.sleep(RETRY_S)
+        else:
+            try:
+                desk.claim_name(name)
+            finally:
+                desk.close()
+            return
+
+
+def _secret(settings: Cluster) -> str:
+    return "" if settings.secret_file is None else read_secret(Path(settings.secret_file))
+
+
+def _machine(config: Config, settings: Cluster, address: str) -> Node:
+    return Node(
+        id=_node_id(config.state_dir),
+        name=settings.node,
+        address=address,
+        boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        version=__version__,
+        labels=dict(settings.labels),
+        capacity=Resources(amounts=dict(settings.capacity)),
+    )
+
+
+def _node_id(state_dir: Path) -> str:
+    file = state_dir / NODE_ID
+    with suppress(FileNotFoundError):
+        return file.read_text().strip()
+    id_ = uuid.uuid4().hex
+    file.write_text(f"{id_}\n")
+    return id_

@@ -1,0 +1,142 @@
+"""Which workers leave their nodes: drains, stops, removals and rebalancing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from rekindle.actors.cluster.facts.nodes import NodeState
+from rekindle.actors.cluster.facts.tenures import Phase
+from rekindle.actors.cluster.facts.wishes import Wanted, Wish
+from rekindle.actors.cluster.rules.fleet import Fleet
+from rekindle.actors.cluster.rules.moving import is_drained, rebalancing, releases, removals
+from rekindle.actors.cluster.rules.placement import plan
+from rekindle.actors.spec.deployment.place_policy import PlacePolicy
+
+from .fleets import copies_of, fleet, node, rebalanced, wish, with_changes
+
+A, B, C = node("a"), node("b"), node("c")
+DRAINING = node("a", NodeState.DRAINING)
+THREE_ON_A = {"web:0": "a", "web:1": "a", "web:2": "a"}
+
+
+def released(found: Fleet) -> list[str]:
+    return [each.component_id for each in releases(found)]
+
+
+@pytest.mark.parametrize("state", [NodeState.UP, NodeState.CORDONED, NodeState.SUSPECT])
+def test_a_node_that_does_not_drain_keeps_its_workers(state: NodeState) -> None:
+    assert released(fleet([node("a", state), B], copies_of("web", 3), THREE_ON_A)) == []
+
+
+def test_a_drain_takes_one_copy_of_a_group_at_a_time() -> None:
+    found = fleet([DRAINING, B], [*copies_of("web", 3), wish("db:0")], {**THREE_ON_A, "db:0": "a"})
+    assert released(found) == ["db:0", "web:0"]
+    assert released(with_changes(found, releases(found))) == []
+
+
+def test_a_drain_takes_as_many_at_a_time_as_must_not_stay_healthy() -> None:
+    found = fleet([DRAINING, B], copies_of("web", 3, min_healthy=1), THREE_ON_A)
+    assert released(found) == ["web:0", "web:1"]
+
+
+def test_a_copy_that_is_on_its_way_counts_as_absent() -> None:
+    found = fleet([DRAINING, B], copies_of("web", 3), THREE_ON_A, {"web:0": Phase.RELEASING})
+    assert released(found) == []
+
+
+def test_a_group_that_must_stay_whole_moves_one_by_one() -> None:
+    found = fleet([DRAINING, B], copies_of("web", 3, min_healthy=3), THREE_ON_A)
+    assert released(found) == ["web:0"]
+
+
+def test_copies_of_a_worker_that_runs_everywhere_do_not_wait_for_each_other() -> None:
+    copies = [wish(f"logs:{name}", PlacePolicy(everywhere=True), pinned=name) for name in "ab"]
+    found = fleet([DRAINING, node("b", NodeState.DRAINING)], copies, {"logs:a": "a", "logs:b": "b"})
+    assert released(found) == ["logs:a", "logs:b"]
+
+
+def test_a_drain_goes_on_until_nothing_is_left() -> None:
+    found = fleet([DRAINING, B, C], copies_of("web", 3), THREE_ON_A)
+    for _ in range(3):
+        assert not is_drained(found, DRAINING)
+        found = with_changes(found, releases(found))
+        found = with_changes(found, plan(found).places)
+    assert is_drained(found, DRAINING)
+    assert Counter(each.node_id for each in found.assignments.values()) == {"b": 2, "c": 1}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"), [(Wanted.STOP, "it was stopped"), (Wanted.GONE, "it was removed")]
+)
+def test_a_worker_that_should_not_run_is_released_with_the_reason(wanted: Wanted, why: str) -> None:
+    found = fleet([A], [wish("web:0", wanted=wanted)], {"web:0": "a"})
+    assert [each.reason for each in releases(found)] == [why]
+
+
+def test_a_paused_worker_keeps_its_place() -> None:
+    assert released(fleet([A], [wish("web:0", wanted=Wanted.PAUSE)], {"web:0": "a"})) == []
+
+
+def test_a_worker_without_a_wish_is_released() -> None:
+    found = fleet([A], [wish("web:0")], {"web:0": "a"})
+    assert released(replace(found, wishes={})) == ["web:0"]
+
+
+def test_a_wish_is_removed_when_its_worker_was_given_back() -> None:
+    gone = wish("web:0", wanted=Wanted.GONE)
+    assert removals(fleet([A], [gone], {"web:0": "a"}, {"web:0": Phase.RELEASING})) == ()
+    assert [each.component_id for each in removals(fleet([A], [gone]))] == ["web:0"]
+
+
+# ── rebalancing ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_rebalancing_moves_one_copy_of_a_group_at_a_time() -> None:
+    found = fleet(
+        [A, B], [*copies_of("web", 3), *copies_of("api", 2)], {**THREE_ON_A, "api:0": "a", "api:1": "a"}
+    )
+    moves = rebalancing(found)
+    assert [(move.component_id, move.source, move.target) for move in moves] == [
+        ("api:0", "a", "b"),
+        ("web:0", "a", "b"),
+    ]
+    assert moves[0].reason == "a has more copies of api than b"
+
+
+def test_an_even_fleet_is_left_alone() -> None:
+    assert rebalancing(fleet([A, B], copies_of("web", 2), {"web:0": "a", "web:1": "b"})) == ()
+    assert rebalancing(fleet([A, B], copies_of("web", 3), {"web:0": "a", "web:1": "b", "web:2": "a"})) == ()
+
+
+def test_packed_and_pinned_workers_are_not_rebalanced() -> None:
+    packed = copies_of("job", 2, PlacePolicy(pack=True))
+    pinned = [wish("logs:0", pinned="a"), wish("logs:1", pinned="a")]
+    on = dict.fromkeys(["job:0", "job:1", "logs:0", "logs:1"], "a")
+    assert rebalancing(fleet([A, B], [*packed, *pinned], on)) == ()
+
+
+def test_a_rebalancing_respects_what_a_node_does_not_take() -> None:
+    assert rebalancing(fleet([A, node("b", NodeState.CORDONED)], copies_of("web", 3), THREE_ON_A)) == ()
+
+
+GROUPS = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(
+    lambda sizes: [each for index, size in enumerate(sizes) for each in copies_of(f"g{index}", size)]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(wishes=GROUPS, data=st.data())
+def test_a_rebalancing_ends_with_even_groups(wishes: list[Wish], data: st.DataObject) -> None:
+    on = {each.component_id: data.draw(st.sampled_from("abc")) for each in wishes}
+    found, _ = rebalanced(fleet([A, B, C], wishes, on))
+    for group in {each.group for each in wishes}:
+        counts = Counter(
+            found.assignments[each.component_id].node_id for each in wishes if each.group == group
+        )
+        spread = [counts[name] for name in "abc"]
+        assert max(spread) - min(spread) <= 1
