@@ -14,7 +14,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 from textual.widgets import DataTable
@@ -22,22 +24,25 @@ from textual.widgets import DataTable
 from rekindle.cli.client import ControlClient
 from rekindle.cli.top.top_app import Top
 
+from .palette import write
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CHROMIUM = "/usr/bin/chromium"
 LIVED_S = 110.0
 FIRST_S = 3.0
 """Delay before the queue is filled."""
-SHOTS = (
-    # name, width, height, colours, page
-    ("dashboard-dark", 1200, 1210, "dark", "#/"),
-    ("dashboard-light", 1200, 1210, "light", "#/"),
-    ("worker-dark", 1200, 1010, "dark", "#/worker/worker:importer:0"),
-    ("jobs-light", 1200, 760, "light", "#/jobs"),
-    ("job-dark", 1200, 700, "dark", "#/job/21"),
-    ("schedules-dark", 1200, 250, "dark", "#/schedules"),
-    ("phone-dark", 390, 760, "dark", "#/"),
+PAGES = (
+    # name, width, height, address
+    ("dashboard", 1200, 1240, "#/"),
+    ("worker", 1200, 1000, "#/worker/worker:importer:0"),
+    ("jobs", 1200, 700, "#/jobs"),
+    ("job", 1200, 680, "#/job/21"),
+    ("schedules", 1200, 250, "#/schedules"),
+    ("supervisor", 1200, 1180, "#/supervisor"),
+    ("phone", 390, 800, "#/"),
 )
+THEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 TERMINAL = (116, 34)
 CHOSEN = "worker:transcode:0"
 _REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
@@ -49,15 +54,15 @@ def take() -> None:
         terminal = asyncio.run(_terminal(str(state / "control.sock")))
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            for name, width, height, colours, hash_ in SHOTS:
-                _shoot(browser, link, HERE / f"{name}.png", (width, height), colours, hash_)
+            for (name, width, height, hash_), theme in product(PAGES, THEMES):
+                _shoot(browser, link, HERE / f"{name}-{theme}.png", (width, height), theme, hash_)
             _draw(browser, terminal, HERE / "top.png")
             browser.close()
 
 
 async def _terminal(socket: str) -> str:
     """`rekindle top` in a terminal of a common size, as SVG."""
-    app = Top(socket, ControlClient(socket))
+    app = Top(ControlClient(socket))
     async with app.run_test(size=TERMINAL) as pilot:
         table = app.query_one("#workers", DataTable)
         while table.row_count == 0:
@@ -72,24 +77,28 @@ def _draw(browser: Browser, svg: str, path: Path) -> None:
     context = browser.new_context(device_scale_factor=1.25, viewport={"width": 1300, "height": 1000})
     page = context.new_page()
     local = re.sub(r"@font-face\s*{[^}]*}", "", svg).replace("Fira Code", "DejaVu Sans Mono")
-    page.set_content(f"<style>body{{margin:0;background:transparent}}svg{{width:1180px}}</style>{local}")
-    page.locator("svg").screenshot(path=path, omit_background=True)
+    page.set_content(f"<style>body{{margin:0;background:#fff}}svg{{width:1180px}}</style>{local}")
+    write(path, page.locator("svg").screenshot())
     context.close()
     _tell(path)
 
 
-def _shoot(browser: Browser, link: str, path: Path, size: tuple[int, int], colours: str, hash_: str) -> None:
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if colours == "dark" else "light",
-    )
+def _shoot(
+    browser: Browser,
+    link: str,
+    path: Path,
+    size: tuple[int, int],
+    theme: Literal["dark", "light"],
+    hash_: str,
+) -> None:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
     page = context.new_page()
     page.goto(link)
     page.wait_for_selector('#live[data-state="live"]')
     page.wait_for_selector("tr[data-worker]")
     page.evaluate(f"location.hash = {hash_!r}")
-    page.wait_for_timeout(1500)  # until the charts are drawn
-    page.screenshot(path=path)
+    page.wait_for_timeout(2500)  # until the charts are drawn
+    write(path, page.screenshot())
     context.close()
     _tell(path)
 
@@ -100,7 +109,7 @@ def _tell(path: Path) -> None:
 
 @contextmanager
 def _fleet() -> Iterator[tuple[str, Path]]:
-    folder = Path(tempfile.mkdtemp(prefix="rekindle-pictures-"))
+    folder = Path(tempfile.mkdtemp(prefix="photos-"))
     file = Path(shutil.copy(HERE / "fleet.toml", folder))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'scripts' / 'import_root'}{os.pathsep}{ROOT}"}
     process = subprocess.Popen([*_REKINDLE, "run", str(file)], env=environment, cwd=folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route
-from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, slowness, watched
+from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
 
 import rekindle.actors.gateways.http
 
@@ -101,6 +101,9 @@ def test_a_column_sorts_the_workers(window: Window) -> None:
     window.page.get_by_role("button", name="Worker", exact=True).click()
     window.wait_until("document.querySelector('tbody tr').dataset.group === 'api'")
     assert window.page.locator("th[aria-sort]").inner_text().startswith("Worker")
+    window.page.get_by_role("button", name="Worker", exact=True).click()
+    window.wait_until("document.querySelector('th[aria-sort]').ariaSort === 'descending'")
+    assert first_cells(window.page)[:2] == ["worker:steady:0", "lost"]
 
 
 def test_the_figures_count_what_is_up_and_failed(window: Window) -> None:
@@ -160,17 +163,15 @@ def thousand(route: Route) -> None:
     route.fulfill(response=response, json=document)
 
 
-def test_a_thousand_workers_are_drawn_within_a_second_and_their_rows_are_kept(window: Window) -> None:
-    """Ten groups, then all rows; and a hundred changes are drawn at once, in the rows that are there."""
+def test_a_hundred_changes_at_once_are_drawn_in_the_rows_that_are_there(window: Window) -> None:
+    """How long it takes is measured with a real supervisor, in test_thousand_workers."""
     window.page.route("**/api/v1/workers", thousand)
     window.page.reload()
     window.wait_until("document.querySelectorAll('tr.group').length === 10")
     drawn = window.page.evaluate(DRAW_ALL)
     assert drawn["rows"] == 1000
-    assert drawn["all_ms"] < 1000 * slowness(), drawn
     assert drawn["changed"] == 100
     assert drawn["same"]
-    assert drawn["change_ms"] < 250 * slowness(), drawn
     window.page.unroute_all(behavior="ignoreErrors")
 
 
@@ -178,19 +179,15 @@ DRAW_ALL = """async () => {
   const { state, changed } = await import("/js/store.js");
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const search = document.querySelector("input[aria-label='Find a worker']");
-  let began = performance.now();
   search.value = "worker";
   search.dispatchEvent(new Event("input"));
   await frame();
-  const all_ms = performance.now() - began;
   const before = [...document.querySelectorAll("tr[data-worker]")];
   for (const worker of [...state.workers.values()].slice(0, 100)) worker.shown = "stopping";
-  began = performance.now();
   changed();
   await frame();
-  const change_ms = performance.now() - began;
   const after = new Set(document.querySelectorAll("tr[data-worker]"));
-  return { rows: before.length, all_ms, change_ms, same: before.every((row) => after.has(row)),
+  return { rows: before.length, same: before.every((row) => after.has(row)),
     changed: document.querySelectorAll('tr[data-worker][data-status="stopping"]').length };
 }"""
 
@@ -232,4 +229,7 @@ def test_every_word_has_a_contrast_of_at_least_4_5(theme: str) -> None:
         if (ratio := contrast(known[word], known[ground])) < 4.5
     }
     assert poor == {}
+    # The colours of output, on the ground of the log; as a ground they carry ink of that colour.
+    assert {n for n in range(16) if contrast(known[f"sgr-{n}"], known["raised"]) < 4.5} == set()
+    assert contrast(known["found"], known["found-ink"]) >= 4.5
     assert contrast(known["accent"], known["accent-ink"]) >= 4.5

@@ -343,3 +343,32 @@ def test_the_keyboard_reaches_every_control_in_the_order_of_the_page(window: Win
     at = [names.index(name) for name in ("Skip to the content", "Workers", "Jobs", "Schedules", "Supervisor")]
     assert at == sorted(at)
     assert names.index("Supervisor") < names.index("Pause all") < names.index("theme")
+
+
+# ── the configuration ────────────────────────────────────────────────────────────────────
+
+
+def setting(window: Window, key: str) -> list[str]:
+    """The value of a setting on the page, and where it comes from."""
+    row = window.page.locator(".settings tr", has=window.page.locator(f'th bdi:text-is("{key}")')).first
+    return row.locator("td").all_inner_texts()
+
+
+def test_the_supervisors_page_shows_settings_with_their_origins_and_no_secret(window: Window) -> None:
+    go(window, "#/supervisor")
+    window.wait_until("document.querySelector('.settings').textContent.includes('crash_retries')")
+    text = window.page.locator(".settings").text_content() or ""
+    assert "max_delay_s" not in text  # of a preset
+    assert setting(window, "every") == ['"1h"', "line 22"]
+    window.page.get_by_label("Find a setting").fill("worker.lost.restart.max")
+    window.wait_until("document.querySelector('.settings').textContent.includes('max_delay_s')")
+    assert setting(window, "restart.max_delay_s") == ["60.0", "preset steady"]
+    assert setting(window, "restart.max_in_window") == ["1", "line 18"]
+
+
+def test_the_supervisors_page_shows_its_actors_and_libraries(window: Window) -> None:
+    go(window, "#/supervisor")
+    window.wait_until("document.querySelector('main').textContent.includes('WorkerProxy')")
+    shown = window.page.locator("main").inner_text()
+    assert re.search(r"pykka\n\d+\.\d+", shown)
+    assert re.search(r"HealthMonitor\s+1\s+core\s+never", shown)

@@ -15,6 +15,8 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rekindle import __version__
+
 from ..api.audit_trail import Client, claim, reason_of
 from ..api.problems import Refusal
 from ..api.request_bodies import InvalidRequestError, decode_body
@@ -40,6 +42,9 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+NO_STORE = {"cache-control": "no-store"}
+VERSION_HEADER = "rekindle-version"
+"""In every answer of the API to an authenticated client, which can tell by it whom it has reached."""
 _PER_ADDRESS = 0.5
 """The share of all event streams that one address may use, unless all clients share one address."""
 LARGEST_HEAD = 16 * 1024
@@ -87,15 +92,15 @@ class AuthApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         head = head_of(scope)
-        send = _with_headers(send, no_store=head.path not in self._files)
-        refusal = _oversized(scope) or rejection(head, self._settings.own_hosts)
+        send = with_headers(send, HEADERS if head.path in self._files else HEADERS | NO_STORE)
+        refusal = oversized(scope) or rejection(head, self._settings.own_hosts)
         if head.method == "GET" and head.path in PATHS:
             # Of any host name: an orchestrator uses the address of the container.
             response = await self._probes.response(head.path)
             await response(scope, receive, send)
         elif refusal is not None:
-            await _drain(head, receive)
-            await _refused(refusal, head)(scope, receive, send)
+            await drain(head, receive)
+            await refused(refusal, head)(scope, receive, send)
         elif head.needs_auth:
             await self._serve_api(head, scope, receive, send)
         else:
@@ -108,12 +113,13 @@ class AuthApp:
         role = self._role(head)
         address = _address(scope)
         if isinstance(role, Refusal):
-            await _refused(role, head)(scope, receive, send)
+            await refused(role, head)(scope, receive, send)
         elif head.path == EVENTS and not self._has_place(address):
             problem = Refusal(503, Problem("busy", "too many event streams; try again later"))
-            await _refused(problem, head, {"retry-after": "5"})(scope, receive, send)
+            await refused(problem, head, {"retry-after": "5"})(scope, receive, send)
         else:
             scope["state"] = {**scope.get("state", {}), "client": self._client(head, role, address)}
+            send = with_headers(send, {VERSION_HEADER: __version__})
             await self._follow(head, address, scope, receive, send)
 
     async def _follow(
@@ -145,11 +151,11 @@ class AuthApp:
     # ── authentication ───────────────────────────────────────────────────────────────────
 
     def _role(self, head: RequestHead) -> Role | Refusal:
-        shown = _bearer(head)
+        shown = bearer(head)
         if shown is None:
-            return _unauthorized("a token is required; `rekindle dashboard` prints a link with one")
+            return unauthorized("a token is required; `rekindle dashboard` prints a link with one")
         role = self._settings.tokens.role_of(shown) or self._sessions.role_of(shown)
-        return role or _unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one")
+        return role or unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one")
 
     # ── the dashboard, and the exchange of a token for a session ─────────────────────────
 
@@ -166,9 +172,9 @@ class AuthApp:
             case _, path if (allowed := self._methods(path)) is not None:
                 message = f"{head.method} is not supported for this path"
                 problem = Refusal(405, Problem("method_not_allowed", message))
-                return _refused(problem, head, {"allow": allowed})
+                return refused(problem, head, {"allow": allowed})
             case _:
-                return _refused(Refusal(404, Problem("no_such_path", "no such path")), head)
+                return refused(Refusal(404, Problem("no_such_path", "no such path")), head)
 
     def _methods(self, path: str) -> str | None:
         if path in PATHS or path in self._files:
@@ -176,19 +182,19 @@ class AuthApp:
         return {SESSION: "GET, POST", LOGOUT: "POST"}.get(path)
 
     def _state_of(self, head: RequestHead) -> Response:
-        shown = _bearer(head)
+        shown = bearer(head)
         # Without a session this is not a refusal: the browser would log it as an error.
         return self._session_state(None if shown is None else self._sessions.role_of(shown))
 
     async def _exchange(self, head: RequestHead, scope: Scope, receive: Receive) -> Response:
         token = await _read_token(receive)
         if isinstance(token, Refusal):
-            return _refused(token, head)
+            return refused(token, head)
         role = self._settings.tokens.role_of(token)
         if role is None:
             self._repeated.log("login", f"http: login with a wrong token from {_address(scope)}")
-            return _refused(
-                _unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one"), head
+            return refused(
+                unauthorized("wrong token; `rekindle dashboard` prints a link with a valid one"), head
             )
         return self._session_state(role, self._sessions.begin(role))
 
@@ -198,13 +204,14 @@ class AuthApp:
         return _json(200, state if session is None else state | {"session": session})
 
     def _log_out(self, head: RequestHead) -> Response:
-        shown = _bearer(head)
+        shown = bearer(head)
         if shown is not None:
             self._sessions.end(shown)
         return self._session_state(None)
 
 
-def _unauthorized(message: str) -> Refusal:
+def unauthorized(message: str) -> Refusal:
+    """The refusal of a request without a valid token."""
     return Refusal(401, Problem("unauthorized", message))
 
 
@@ -237,13 +244,14 @@ async def _read_token(receive: Receive) -> str | Refusal:
     return body.token
 
 
-def _bearer(head: RequestHead) -> str | None:
+def bearer(head: RequestHead) -> str | None:
     """The token or session that a request shows."""
     scheme, _, shown = head.headers.get("authorization", "").partition(" ")
     return shown.strip() if scheme.lower() == "bearer" else None
 
 
-def _oversized(scope: Scope) -> Refusal | None:
+def oversized(scope: Scope) -> Refusal | None:
+    """The refusal of a request with too large headers; None for others."""
     # uvicorn's own limit is for a head that is not complete yet; one that arrives at once passes it.
     size = sum(len(name) + len(value) for name, value in scope["headers"])
     if size <= LARGEST_HEAD:
@@ -253,7 +261,7 @@ def _oversized(scope: Scope) -> Refusal | None:
     )
 
 
-async def _drain(head: RequestHead, receive: Receive) -> None:
+async def drain(head: RequestHead, receive: Receive) -> None:
     """Read a body that is refused: if it is unread when the connection closes, the refusal can be lost."""
     read, more = 0, head.changes
     while more and read <= _LARGEST_REFUSED_BODY:
@@ -267,11 +275,9 @@ def _address(scope: Scope) -> str:
     return str(client[0]) if client else "?"
 
 
-def _with_headers(send: Send, *, no_store: bool) -> Send:
-    """Adds the security headers to every response."""
-    extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-    if no_store:
-        extra.append((b"cache-control", b"no-store"))
+def with_headers(send: Send, headers: Mapping[str, str]) -> Send:
+    """Adds these headers to the response."""
+    extra = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -285,7 +291,8 @@ def _with_headers(send: Send, *, no_store: bool) -> Send:
     return sending
 
 
-def _refused(refusal: Refusal, head: RequestHead, headers: Mapping[str, str] | None = None) -> Response:
+def refused(refusal: Refusal, head: RequestHead, headers: Mapping[str, str] | None = None) -> Response:
+    """The response for a refusal."""
     response = _json(refusal.status, refusal.problem)
     if head.changes:
         response.headers["connection"] = "close"  # the body may not have been read

@@ -23,10 +23,11 @@ from ..api.app import create_app
 from ..gateway_errors import GatewayError
 from ..operator import Operator
 from ..secret_file import check_secret
+from ..server_identity import identity
 from ..serving.call_pools import CallPool, CallPools
 from ..serving.held_app import HeldApp
 from ..serving.listener import room_for
-from ..serving.server_thread import ServerThread, identity
+from ..serving.server_thread import ServerThread
 from ..serving.uvicorn_server import HttpProtocol
 from ..settings.http_settings import Address, HttpSettings
 from .auth_app import AuthApp, AuthSettings
@@ -41,7 +42,7 @@ ROOM_FOR_REQUESTS = 64
 """Connections beside the event streams: a browser opens a few, and idle ones are closed to make room."""
 
 
-class _TcpProtocol(HttpProtocol):
+class TcpProtocol(HttpProtocol):
     """A connection on TCP, where the kernel knows no peer; `AuthApp` decides who may send requests."""
 
     def _may_connect(self, transport: asyncio.Transport) -> bool:
@@ -122,7 +123,7 @@ class HttpServer:
         with self._life:
             if self._serving is not None:
                 return
-            _check(self._settings)
+            check(self._settings)
             self._tokens = load_tokens(self._directory)
             self._socket = listening = self._bound()
             self._kept = os.dup(listening.fileno())
@@ -192,17 +193,16 @@ class HttpServer:
             self._held or app,
             pools,
             name="http",
-            protocol=_TcpProtocol,
+            protocol=TcpProtocol,
             most_connections=most,
             **tls_settings(self._settings),
         )
         self._serving.start(listening, "rekindle-http")
 
     def _auth_settings(self, tokens: Tokens) -> AuthSettings:
-        settings, port = self._settings, self._settings.listen.port
-        schemes = {"http", "https"} if settings.behind_proxy else {"https" if settings.has_tls else "http"}
+        settings = self._settings
         return AuthSettings(
-            own_hosts=OwnHosts(settings.allowed_hosts(port), frozenset(schemes)),
+            own_hosts=own_hosts(settings),
             tokens=tokens,
             read_only=settings.read_only,
             max_clients=settings.max_clients,
@@ -218,6 +218,12 @@ class HttpServer:
             os.close(self._kept)
             self._kept = -1
         self._socket = self._serving = None
+
+
+def own_hosts(settings: HttpSettings) -> OwnHosts:
+    """The names and schemes by which a server of these settings, with its actual port, is reached."""
+    schemes = {"http", "https"} if settings.behind_proxy else {"https" if settings.has_tls else "http"}
+    return OwnHosts(settings.allowed_hosts(settings.listen.port), frozenset(schemes))
 
 
 def link(url: str, token: str) -> str:
@@ -247,7 +253,12 @@ def bound(address: Address) -> socket.socket:
     return made
 
 
-def _check(settings: HttpSettings) -> None:
+def check(settings: HttpSettings) -> None:
+    """Refuse unsafe settings.
+
+    Raises:
+        GatewayError: they are unsafe, or contradict each other.
+    """
     objections = [f"{field} {reason}" for field, reason in settings.objections()]
     if objections:
         raise GatewayError(f"the HTTP gateway cannot start: {'; '.join(objections)}")

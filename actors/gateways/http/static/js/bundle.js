@@ -5,11 +5,14 @@ import { el } from "./dom.js";
 
 const FACTS = ["finding", "confidence", "detail", "pid", "job", "progress", "sent", "left", "oom_kills", "memory_limit_kb", "crash"];
 
-export function bundle(death, findings) {
-  const found = findings.find((each) => each.generation === death.generation);
+// `newer` is the death in the row above: what was the same crash is not said again.
+export function bundle(death, findings, newer) {
+  const of = (one) => findings.find((each) => each.generation === one?.generation);
+  const found = of(death);
   if (found === undefined) return null;
+  const sentence = of(newer)?.crash === found.crash ? `The same crash as generation ${newer.generation}` : `${found.sentence} (${found.confidence})`;
   const evidence = el("div");
-  const details = el("details", {}, el("summary", {}, el("bdi", {}, `${found.sentence} (${found.confidence})`)), evidence);
+  const details = el("details", {}, el("summary", {}, el("bdi", {}, sentence)), evidence);
   details.addEventListener("toggle", () => details.open && evidence.childElementCount === 0 && show(death, evidence));
   return el("tr", { class: "bundle" }, el("td", { colspan: 7 }, details));
 }

@@ -24,6 +24,12 @@ const COLUMNS = [
 export function fleet(query = new URLSearchParams()) {
   const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
+  const inSight = new Set(); // the rows that the user sees: only their clocks go on
+  const sight = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+    if (!isIntersecting) return inSight.delete(target);
+    inSight.add(target);
+    tickRow(target.dataset.worker);
+  }), { rootMargin: "200px" });
   const heads = new Map(); // the row above the workers of a group
   const opened = new Map(); // which groups the user opened or closed
   const usage = usages(() => update());
@@ -33,8 +39,10 @@ export function fleet(query = new URLSearchParams()) {
   const none = el("p", { class: "empty", hidden: true });
   const trouble = el("p", { class: "trouble", role: "status", hidden: true });
   const headings = COLUMNS.map(heading);
+  const table = el("table", { class: "workers" }, el("thead", {}, el("tr", {}, ...headings)), body);
   let only = null;
   let order = "trouble";
+  let isReversed = false;
   const node = el("div", { class: "page" },
     parts.alerts.node,
     parts.breakers.node,
@@ -43,7 +51,7 @@ export function fleet(query = new URLSearchParams()) {
     parts.figures.node,
     el("section", { class: "card", "aria-labelledby": "workers-title" },
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
-      el("table", { class: "workers" }, el("thead", {}, el("tr", {}, ...headings)), body),
+      table,
       none),
     el("section", { class: "card", "aria-labelledby": "timeline-title" },
       el("header", {}, el("h2", { id: "timeline-title" }, "Deaths and restarts"), parts.timeline.ranges),
@@ -60,6 +68,7 @@ export function fleet(query = new URLSearchParams()) {
   }
 
   function sortBy(key) {
+    isReversed = order === key && !isReversed;
     order = key;
     update();
   }
@@ -71,8 +80,9 @@ export function fleet(query = new URLSearchParams()) {
     const filtered = only !== null || word !== "";
     const wanted = workers.filter((worker) => (only === null || shown(worker) === only)
       && worker.component_id.toLowerCase().includes(word));
-    headings.forEach((each) => mark(each, "aria-sort", each.dataset.key === order ? "ascending" : null));
-    place(grouped(wanted, order, usage.of), filtered, workers.length);
+    headings.forEach((each) => mark(each, "aria-sort", each.dataset.key === order ? directionOf(order, isReversed) : null));
+    place(grouped(wanted, order, usage.of, isReversed), filtered, workers.length);
+    table.classList.toggle("read-only", !mayOrder());
     none.hidden = wanted.length > 0;
     say(none, workers.length === 0 ? (state.info === null ? "Loading …" : "There are no workers.") : "No worker matches.");
     showTrouble();
@@ -96,20 +106,25 @@ export function fleet(query = new URLSearchParams()) {
         heads.get(group.name).update(group, open);
         wanted.push(heads.get(group.name).node);
       }
-      for (const worker of open ? group.workers : []) wanted.push(rowOf(worker));
+      for (const worker of open ? group.workers : []) wanted.push(rowOf(worker, !single));
     }
     const kept = new Set(wanted);
-    for (const [id, each] of rows) if (!kept.has(each.node)) (each.node.remove(), rows.delete(id));
+    for (const [id, each] of rows) if (!kept.has(each.node)) (sight.unobserve(each.node), inSight.delete(each.node), each.node.remove(), rows.delete(id));
     for (const [name, each] of heads) if (!kept.has(each.node)) (each.node.remove(), heads.delete(name));
-    wanted.forEach((each, index) => {
-      if (body.children[index] !== each) body.insertBefore(each, body.children[index] ?? null);
-    });
+    let next = body.firstChild;
+    for (const each of wanted) {
+      if (each === next) next = next.nextSibling;
+      else body.insertBefore(each, next);
+    }
   }
 
-  function rowOf(worker) {
+  function rowOf(worker, isMember) {
     const id = worker.component_id;
-    if (!rows.has(id)) rows.set(id, row(id));
-    rows.get(id).update(worker, usage.of(id));
+    if (!rows.has(id)) {
+      rows.set(id, row(id));
+      sight.observe(rows.get(id).node);
+    }
+    rows.get(id).update(worker, usage.of(id), isMember);
     return rows.get(id).node;
   }
 
@@ -142,13 +157,30 @@ export function fleet(query = new URLSearchParams()) {
     say(trouble, texts.join(" "));
   }
 
+  function tickRow(id) {
+    const worker = state.workers.get(id);
+    if (worker !== undefined) rows.get(id)?.tick(worker);
+  }
+
   function tick() {
-    for (const worker of state.workers.values()) rows.get(worker.component_id)?.tick(worker);
+    for (const node of inSight) tickRow(node.dataset.worker);
     parts.breakers.update(state.breakers);
+    parts.figures.update([...state.workers.values()]);
     parts.timeline.tick();
   }
 
-  return { node, update, tick, title: "Workers", close: () => (usage.stop(), parts.timeline.close()), focus: () => byId("content").focus() };
+  return { node, update, tick, title: "Workers", close: () => (usage.stop(), sight.disconnect(), parts.timeline.close()), focus: () => byId("content").focus() };
+}
+
+// Numbers begin with the largest, names with A, and trouble with the worst.
+function directionOf(order, isReversed) {
+  return ["restarts", "cpu", "memory"].includes(order) !== isReversed ? "descending" : "ascending";
+}
+
+// `worker:` stands before nearly every name: what differs stands out.
+function nameOf(id) {
+  const prefix = id.startsWith("worker:") ? "worker:" : "";
+  return el("bdi", {}, prefix ? el("span", { class: "prefix" }, prefix) : null, id.slice(prefix.length));
 }
 
 function row(id) {
@@ -162,15 +194,25 @@ function row(id) {
   const budget = gauge();
   const orders = el("td", { class: "orders" });
   const node = el("tr", { "data-worker": id },
-    el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, el("bdi", {}, id))),
+    el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, nameOf(id))),
     el("td", { class: "state" }, el("i", { class: "dot", "aria-hidden": "true" }), status, note),
     uptimeCell, cpu, memory, pid, job,
     el("td", { "data-label": "Restarts" }, budget.node), orders);
   let shownOrders = "";
+  let drawn = [];
 
-  function update(worker, used) {
+  // Of a thousand workers few have changed: the others cost a comparison.
+  function update(worker, used, isMember) {
+    const now = [worker, worker.paused, worker.shown, worker.current_job, used, isMember, mayOrder()];
+    if (now.every((each, index) => each === drawn[index])) return;
+    drawn = now;
+    draw(worker, used, isMember);
+  }
+
+  function draw(worker, used, isMember) {
     const word = shown(worker);
     mark(node, "data-status", word);
+    mark(node, "data-member", isMember);
     say(cpu, typeof used?.cpu_percent === "number" ? `${number(used.cpu_percent)} %` : "–");
     say(memory, used ? `${number(used.memory_mb)} MB` : "–");
     say(status, flagged(worker, word));
@@ -206,6 +248,7 @@ export function noteOf(worker) {
   const next = nextAttempt(worker);
   if (next !== null) return `next attempt ${until(next)}` + (worker.last_error ? `: ${worker.last_error}` : "");
   if (worker.paused) return worker.pause_reason || (worker.pid === null ? "" : "paused");
+  if (worker.shown === "starting" && worker.not_ready?.length) return `not ready: ${worker.not_ready.join("; ")}`;
   if (worker.pid !== null && worker.shown !== "stopping") return "";
   return ["stopped", "stopping"].includes(worker.why_code) ? "" : worker.why;
 }

@@ -21,6 +21,16 @@ export function groupOf(id) {
 
 const collator = new Intl.Collator("en", { numeric: true });
 
+// Names are compared again only if others came: a thousand of them take longer than everything else.
+let places = new Map();
+
+function placesOf(names) {
+  if (places.size !== names.size || [...names].some((name) => !places.has(name))) {
+    places = new Map([...names].sort(collator.compare).map((name, index) => [name, index]));
+  }
+  return places;
+}
+
 const KEYS = {
   name: () => 0,
   trouble: (worker) => rank(worker),
@@ -31,23 +41,31 @@ const KEYS = {
 };
 
 // The groups and their workers in the order of this column; equal ones by name.
-export function grouped(workers, order, usageOf) {
+export function grouped(workers, order, usageOf, isReversed = false) {
   const groups = new Map();
+  const names = placesOf(new Set(workers.flatMap(({ component_id: id }) => [id, groupOf(id)])));
+  const compare = (a, b) => turn * (names.get(a) - names.get(b));
+  const turn = isReversed ? -1 : 1;
   for (const worker of workers) {
     const name = groupOf(worker.component_id);
-    if (!groups.has(name)) groups.set(name, { name, workers: [], worst: CALM, key: Infinity });
+    if (!groups.has(name)) groups.set(name, { name, workers: [], worst: CALM, key: null });
     const group = groups.get(name);
     const key = KEYS[order](worker, usageOf(worker.component_id));
     group.workers.push({ worker, key });
     group.worst = Math.min(group.worst, rank(worker));
-    group.key = Math.min(group.key, key);
+    group.key = group.key === null ? key : turn * Math.min(turn * group.key, turn * key); // its first worker
   }
-  const found = [...groups.values()].sort((a, b) => a.key - b.key || collator.compare(a.name, b.name));
+  const found = [...groups.values()].sort((a, b) => turn * distance(a.key, b.key) || compare(a.name, b.name));
   for (const group of found) {
-    group.workers.sort((a, b) => a.key - b.key || collator.compare(a.worker.component_id, b.worker.component_id));
+    group.workers.sort((a, b) => turn * distance(a.key, b.key) || compare(a.worker.component_id, b.worker.component_id));
     group.workers = group.workers.map((each) => each.worker);
   }
   return found;
+}
+
+// Two that have no value are equal.
+function distance(a, b) {
+  return a === b ? 0 : a - b;
 }
 
 export function groupRow(name, choose) {

@@ -4,14 +4,14 @@ import { el, say } from "./dom.js";
 import { count, moment, span } from "./words.js";
 
 export function happened() {
-  const mean = el("p", { class: "next" });
+  const mean = el("p", { class: "mean" });
   const list = el("ol", { class: "happened", tabindex: 0, "aria-label": "Events of this worker, newest first" });
   const node = el("section", { class: "card", "aria-labelledby": "happened-title" },
     el("header", {}, el("h2", { id: "happened-title" }, "Events")), mean, list);
 
   function update({ entries, ever }) {
-    say(mean, ever.deaths === 0 ? "This worker has not died."
-      : `Mean time between failures: ${span(ever.mean_between_ms)} over ${count(ever.deaths, "death")}.`);
+    mean.hidden = ever.deaths === 0; // the history says so
+    say(mean, mean.hidden ? "" : `Mean time between failures: ${span(ever.mean_between_ms)} over ${count(ever.deaths, "death")}.`);
     list.replaceChildren(...entries.map(line));
   }
 

@@ -13,7 +13,7 @@ export function queues({ commands = null, link = (name) => `#/jobs?${new URLSear
   const last = el("th", { scope: "col" }, el("span", { class: "unseen" }, "Commands"));
   const node = el("section", { class: "card", hidden: true, "aria-labelledby": "queues-title" },
     el("header", {}, el("h2", { id: "queues-title" }, "Queues")),
-    el("div", { class: "scroll" }, el("table", { class: "plain" },
+    el("div", { class: "scroll" }, el("table", { class: "plain queues" },
       el("thead", {}, el("tr", {}, ...COLUMNS.map(
         (text, index) => el("th", { scope: "col", class: index ? "number" : "" }, text)), commands ? last : null)), rows)));
   let drawn = "";
@@ -35,7 +35,7 @@ export function queues({ commands = null, link = (name) => `#/jobs?${new URLSear
     return el("tr", {},
       el("th", { scope: "row" }, el("a", { href: link(queue.queue_type), "data-queue": queue.queue_type }, el("bdi", {}, queue.queue_type)),
         queue.paused ? el("span", { class: "note" }, "paused") : null),
-      ...cells(queue).map((text) => el("td", { class: "number" }, text)), commands ? el("td", { class: "orders" }, order) : null);
+      ...cells(queue).map((text, index) => el("td", { class: "number", "data-label": COLUMNS[index + 1] }, text)), commands ? el("td", { class: "orders" }, order) : null);
   }
 
   return { node, update };

@@ -9,6 +9,8 @@ const PACE_MS = 60_000; // over which the throughput of a queue is measured
 const QUEUES_MS = 2_000;
 const ALERTS_MS = 250;
 const AGAIN_MS = 1_000; // before the next request to a busy supervisor
+const REST = 4; // all workers are requested again after this many times the time that it took
+const LONGEST_REST_MS = 2_000;
 const A_FEW = 4; // if more workers changed, all are requested at once
 
 export const state = {
@@ -85,9 +87,21 @@ async function refreshOnce() {
   everything = false;
   dirty.clear();
   if (all) await askEverything();
-  else if (ids.length > A_FEW || ids.includes(ALL)) await askWorkers();
+  else if (ids.length > A_FEW || ids.includes(ALL)) await rested(askWorkers);
   else await Promise.all(ids.map(askWorker));
   changed();
+}
+
+// A large fleet that changes all the time is requested now and then, not without a pause.
+let restedAt = 0;
+async function rested(request) {
+  await new Promise((done) => setTimeout(done, Math.max(0, restedAt - performance.now())));
+  dirty.clear(); // what changed meanwhile is part of the answer
+  const began = performance.now();
+  await request();
+  changed();
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); // drawing takes time, too
+  restedAt = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - began));
 }
 
 let meanwhile = []; // events that came while the log was read
@@ -113,10 +127,20 @@ async function askEverything() {
 async function askWorkers() {
   const report = await get(`${API}/workers`);
   const at = performance.now();
-  state.workers = new Map(report.workers.map((worker) => [worker.component_id, { ...worker, at }]));
+  state.workers = new Map(report.workers.map((worker) => [worker.component_id, same(state.workers.get(worker.component_id), { ...worker, at })]));
   state.system = { paused: report.paused, degraded: report.degraded, unsaved: report.unsaved };
   state.breakers = (report.breakers ?? []).map((breaker) => ({ ...breaker, at }));
   state.rollouts = (report.rollouts ?? []).filter((rollout) => rollout.stage !== "over");
+}
+
+// A worker that has not changed stays the same object, so that its row is not drawn again.
+function same(known, worker) {
+  if (known === undefined || known.pid !== worker.pid || known.generation !== worker.generation) return worker;
+  return signature(known) === signature(worker) ? Object.assign(known, { at: worker.at, uptime_ms: worker.uptime_ms, next_attempt_in_ms: worker.next_attempt_in_ms }) : worker;
+}
+
+function signature({ at, uptime_ms, next_attempt_in_ms, ...rest }) {
+  return JSON.stringify(rest);
 }
 
 export async function askQueues() {

@@ -8,7 +8,7 @@ import { cause, moment, span } from "./words.js";
 
 const LANE = 26;
 const MOST_LANES = 14;
-export const RANGES = [["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800]];
+export const RANGES = [["1 min", 60], ["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800]];
 
 export function timeline({ only = null } = {}) {
   const box = el("div", { class: "plot" });
@@ -25,7 +25,11 @@ export function timeline({ only = null } = {}) {
   let points = [];
   let drawn = 0;
   const forget = onTheme(() => rebuild());
-  const resized = new ResizeObserver(() => plot && plot.setSize({ width: width(), height: height() }));
+  let room = 0; // asking the element would lay out the whole page, at each drawing
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    room = contentRect.width;
+    plot?.setSize({ width: width(), height: height() });
+  });
   resized.observe(node);
 
   function choose(seconds) {
@@ -62,7 +66,7 @@ export function timeline({ only = null } = {}) {
     plot = new window.uPlot(options(), [[supervisorsNow() / 1000 - range, supervisorsNow() / 1000], [null, null]], box);
   }
 
-  const width = () => Math.max(200, node.clientWidth);
+  const width = () => Math.max(200, room || node.clientWidth);
   const height = () => lanes.length * LANE + 44;
 
   function options() {
@@ -152,8 +156,9 @@ export function timeline({ only = null } = {}) {
 // The shortest range that shows all deaths, unless the user chooses one; a day at most.
 function fitting(only) {
   const oldest = state.deaths.findLast((death) => only === null || death.component_id === only);
-  const age = oldest === undefined ? 0 : (supervisorsNow() - oldest.died_at_wall_ms) / 1000;
-  return (RANGES.slice(0, 5).find(([, seconds]) => seconds >= age) ?? RANGES[4])[1];
+  const begun = (state.info?.started_at_wall_ms ?? 0);
+  const age = (supervisorsNow() - (oldest === undefined ? Math.max(begun, supervisorsNow() - 300_000) : oldest.died_at_wall_ms)) / 1000;
+  return (RANGES.slice(0, 6).find(([, seconds]) => seconds >= age) ?? RANGES[5])[1];
 }
 
 function stroke(ctx, from, to, y, style, width) {

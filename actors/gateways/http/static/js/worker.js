@@ -9,13 +9,15 @@ import { flagged, noteOf } from "./fleet.js";
 import { gauge } from "./gauge.js";
 import { happened } from "./happened.js";
 import { log } from "./log.js";
-import { mayOrder, shown, state, uptime } from "./store.js";
+import { mayOrder, nextAttempt, shown, state, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { usages } from "./usages.js";
 import { declaration } from "./declaration.js";
 import { cause, elapsed, moment, number, span } from "./words.js";
 
 const DECISIONS = { restart: "restart", restart_uncounted: "restart, not counted", mark_failed: "failed", ignore: "not restarted", notify_only: "notified only", hold: "held" };
+
+const COLUMNS = ["When", "Gen", "Cause", "Lived", "Decision", "Delay", "Why"];
 
 export function worker(id) {
   const status = el("span", { class: "pill" });
@@ -28,6 +30,8 @@ export function worker(id) {
   const checks = el("ul", { class: "checks", hidden: true, "aria-label": "Readiness and probes" });
   const usage = usages(() => (facts.use(usage.of(id)), curve.update(usage.past(id))));
   const history = el("tbody");
+  const table = el("table", { class: "plain history" },
+    el("thead", {}, el("tr", {}, ...COLUMNS.map((text) => el("th", { scope: "col" }, text)))), history);
   const noDeaths = el("p", { class: "empty", hidden: true }, "This worker has not died.");
   const strip = timeline({ only: id });
   const past = happened();
@@ -39,8 +43,7 @@ export function worker(id) {
   const cards = [
     el("section", { class: "card head", "aria-labelledby": "worker-title" },
       el("header", {}, el("h1", { id: "worker-title" }, el("bdi", {}, id)), status, orders),
-      note, facts.node, checks),
-    el("section", { class: "card", "aria-labelledby": "why-title" }, el("header", {}, el("h2", { id: "why-title" }, "Explanation")), why),
+      note, why, facts.node, checks),
     output.node,
     curve.node,
     declared.node,
@@ -48,9 +51,7 @@ export function worker(id) {
       el("header", {}, el("h2", { id: "life-title" }, "Deaths and restarts"), strip.ranges), strip.node),
     el("section", { class: "card", "aria-labelledby": "history-title" },
       el("header", {}, el("h2", { id: "history-title" }, "History")),
-      el("div", { class: "scroll" }, el("table", { class: "plain history" },
-        el("thead", {}, el("tr", {}, ...["When", "Gen", "Cause", "Lived", "Decision", "Delay", "Why"].map((text) => el("th", { scope: "col" }, text)))),
-        history)), noDeaths),
+      el("div", { class: "scroll" }, table), noDeaths),
     past.node];
   const node = el("div", { class: "page one" },
     el("nav", { "aria-label": "Back" }, el("a", { href: "#/", class: "back" }, "← All workers")), gone, ...cards);
@@ -84,15 +85,16 @@ export function worker(id) {
 
   function showOrders(found) {
     const wanted = mayOrder() ? ordersFor(found) : [];
-    if (wanted.join() === shownOrders) return;
-    shownOrders = wanted.join();
-    orders.replaceChildren(...wanted.map((order, index) => button(order, id, index === 0 ? "primary" : "")));
+    const key = [...wanted, isDown(found)].join();
+    if (key === shownOrders) return;
+    shownOrders = key;
+    orders.replaceChildren(...wanted.map((order, index) => button(order, id, index === 0 && isDown(found) ? "primary" : "")));
   }
 
   function tick() {
     const found = state.workers.get(id);
     if (found === undefined) return;
-    const text = noteOf(found);
+    const text = nextAttempt(found) === null ? "" : noteOf(found); // the rest is in the explanation
     note.hidden = text === "";
     say(note, text);
     facts.tick(found);
@@ -107,7 +109,10 @@ export function worker(id) {
         get(`${workerPath(id, "history")}?limit=100`),
         getIfServed(workerPath(id, "bundles"), "?limit=100"),
       ]), showHistory),
-      show(get(`${workerPath(id, "timeline")}?limit=100`), past.update),
+      show(get(`${workerPath(id, "timeline")}?limit=100`), (answer) => {
+        past.update(answer);
+        output.runs(state.workers.get(id)?.generation, answer.entries);
+      }),
       show(getIfServed(workerPath(id, "declaration")), declared.update),
     ]);
   }
@@ -122,14 +127,20 @@ export function worker(id) {
 
   function showHistory([{ deaths }, autopsies]) {
     noDeaths.hidden = deaths.length > 0;
+    table.hidden = deaths.length === 0;
     const findings = autopsies?.bundles ?? [];
     const open = history.querySelector("details[open]"); // the user reads it: leave it until the next death
     if (open && history.dataset.deaths === String(deaths.length)) return;
     history.dataset.deaths = deaths.length;
-    history.replaceChildren(...deaths.flatMap((death) => [deathRow(death), bundle(death, findings)].filter(Boolean)));
+    history.replaceChildren(...deaths.flatMap((death, index) => [deathRow(death), bundle(death, findings, deaths[index - 1])].filter(Boolean)));
   }
 
   return { node, update, tick, title: id, close: () => (usage.stop(), output.close(), strip.close()), focus: () => byId("content").focus() };
+}
+
+// The likeliest command stands out where something has to be done, not on a worker that is well.
+function isDown(found) {
+  return ["failed", "crashed", "paused", "stopped"].includes(shown(found));
 }
 
 function deathRow(death) {
@@ -139,7 +150,7 @@ function deathRow(death) {
     DECISIONS[death.action] ?? death.action, death.action === "restart" ? span(death.delay_ms) : "–",
     el("bdi", {}, death.reason),
   ];
-  return el("tr", { "data-action": death.action }, ...cells.map((cell) => el("td", {}, cell)));
+  return el("tr", { "data-action": death.action }, ...cells.map((cell, index) => el("td", { "data-label": COLUMNS[index] }, cell)));
 }
 
 function factsOf() {

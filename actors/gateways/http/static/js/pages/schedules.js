@@ -77,7 +77,7 @@ export function schedules() {
       el("a", { href: `#/jobs?${new URLSearchParams({ queue: each.queue })}` }, el("bdi", {}, each.queue)), each.schedule,
       each.next_due_wall_ms === null ? "–" : moment(each.next_due_wall_ms),
       each.last_job_id === null ? "–" : el("a", { href: `#/job/${each.last_job_id}` }, `job ${each.last_job_id}`), String(each.missed),
-    ].map((cell) => el("td", {}, cell)))));
+    ].map((cell, index) => el("td", { "data-label": ["Queue", "Schedule", "Next", "Latest job", "Missed"][index] }, cell)))));
   }
 
   function tick() {
@@ -97,7 +97,8 @@ function keyOf({ schedule }) {
 }
 
 function row(id) {
-  const [plan, next, last, past, orders] = ["", "", "", "past", "orders"].map((name) => el("td", { class: name }));
+  const [plan, next, last, past] = ["Schedule", "Next", "Latest run", "Runs"].map((name) => el("td", { "data-label": name }));
+  const orders = el("td", { class: "orders" });
   const node = el("tr", { "data-schedule": id },
     el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, el("bdi", {}, id))), plan, next, last, past, orders);
   let drawn = "";

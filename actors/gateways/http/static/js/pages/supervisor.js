@@ -3,6 +3,7 @@
 import { API, get, getIfServed } from "../api.js";
 import { asker } from "../asker.js";
 import { byId, el, mark, say } from "../dom.js";
+import { configuration } from "../configuration.js";
 import { changed, listen, state, supervisorsNow } from "../store.js";
 import { count, elapsed, moment, number, span } from "../words.js";
 
@@ -14,16 +15,19 @@ export function supervisor() {
   let drawn = "";
   const up = el("dd");
   const facts = el("dl", { class: "facts" });
+  const places = el("dl", { class: "facts wide" });
   const store = el("dl", { class: "facts wide" });
   const gateways = listing("gateways", "Gateways", ["Name", "State", "Since", "Delivered", "Waiting", "Dropped", "Detail"],
     "No gateway sends events elsewhere.");
   const rollouts = listing("rollouts", "Upgrades and rollouts", ["What", "State", "Latest step"], "The supervisor was not upgraded, and nothing was rolled out.");
+  const actors = listing("actors", "Actors", ["Actor", "Number", "Lane", "Rebuilt after an error"], "The supervisor does not tell.");
+  const settings = configuration();
   const orders = listing("orders", "Latest commands", ["When", "Who", "Command", "Target", "Result"], "No command was given yet.");
   const node = el("div", { class: "page" },
     el("section", { class: "card", "aria-labelledby": "supervisor-title" },
-      el("header", {}, el("h1", { id: "supervisor-title" }, "Supervisor")), facts),
+      el("header", {}, el("h1", { id: "supervisor-title" }, "Supervisor")), facts, places),
     el("section", { class: "card", "aria-labelledby": "store-title" }, el("header", {}, el("h2", { id: "store-title" }, "Store")), store),
-    gateways.node, rollouts.node, orders.node);
+    gateways.node, rollouts.node, orders.node, settings.node, actors.node);
   const asking = asker(ask);
   const deaf = listen((name, said) => (name === "connected" || name === "reset" || said.topic === undefined) && asking.soon());
   const timer = setInterval(() => document.visibilityState !== "hidden" && state.connection === "live" && asking.now(), EVERY_MS);
@@ -33,6 +37,7 @@ export function supervisor() {
     const [info, upgrade, report, audit] = await Promise.all([get(`${API}/info`),
       getIfServed(`${API}/upgrade`).catch(() => null), get(`${API}/workers`), get(`${API}/audit?limit=${ORDERS}`).catch(() => null)]);
     if (isStopped()) return;
+    settings.ask();
     found = { info, upgrade: upgrade?.detail ?? {}, rollouts: report.rollouts ?? [], audit: audit?.entries ?? null };
     changed();
   }
@@ -44,12 +49,15 @@ export function supervisor() {
     drawn = key;
     const { info, upgrade } = found;
     facts.replaceChildren(...terms([["Version", info.version], ["Pid", String(info.pid)], ["Up", up], ["Python", info.python],
+      ...Object.entries(info.libraries ?? {}),
       ["Memory", info.memory_mb === null || info.memory_mb === undefined ? null : `${number(info.memory_mb)} MB`], ["Threads", text(info.threads)],
       ["Open descriptors", text(info.descriptors)], ["Workers", String(info.workers)], ["Waiting jobs", String(info.queue_depth)],
-      ["Configuration", info.configuration], ["State directory", info.state_directory], ["Dashboard", info.dashboard]]));
+      ]));
+    places.replaceChildren(...terms([["Configuration", info.configuration], ["State directory", info.state_directory], ["Dashboard", info.dashboard]]));
     store.replaceChildren(...terms([["Database", info.database], ["State", info.degraded ? `unavailable: ${info.degraded}` : "available"],
       ["Not persisted yet", count(info.unsaved, "record")]]));
     mark(store, "data-level", info.degraded ? "spent" : "none");
+    actors.show((info.actors ?? []).map((each) => [each.name, String(each.number), each.lane, each.rebuilt === 0 ? "never" : count(each.rebuilt, "time")]));
     gateways.show(info.gateways.map((each) => [each.name, each.connected ? "connected" : "not connected", moment(each.since_wall_ms),
       number(each.delivered), number(each.waiting), number(each.dropped), each.detail]));
     rollouts.show([...upgrades(upgrade), ...found.rollouts.map(rolled)]);
@@ -97,7 +105,7 @@ function listing(id, title, columns, empty) {
     table.hidden = !lines?.length;
     none.hidden = Boolean(lines?.length);
     say(none, lines === null ? "They cannot be read: the store is unavailable." : empty);
-    rows.replaceChildren(...(lines ?? []).map((cells) => el("tr", {}, ...cells.map((cell) => el("td", {}, el("bdi", {}, String(cell)))))));
+    rows.replaceChildren(...(lines ?? []).map((cells) => el("tr", {}, ...cells.map((cell, index) => el("td", { "data-label": columns[index] }, el("bdi", {}, String(cell)))))));
   }
 
   return { node, show };
