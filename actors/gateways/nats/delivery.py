@@ -14,10 +14,10 @@ from contextlib import suppress
 
 from ...errors import RekindleError, StoreError
 from ...facts.records import EventRecord
+from ..event_source import EventSource
 from ..serving.call_pools import CallPool, CallPools, CallTimeoutError, PoolFullError, PoolsClosedError
 from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog
-from .event_source import EventSource
 from .nats_link import Link, OversizedError, RefusedError
 from .nats_message import Message, MessageBuilder
 

@@ -21,6 +21,7 @@ from loguru import logger
 from ...errors import RekindleError
 from ...messages import GatewayLost, GatewayRestored, Published, Snapshot
 from ...messages.topics import ALL_EVENTS
+from ..event_source import EventSource
 from ..gateway_errors import GatewayError
 from ..gateway_state import GatewayState
 from ..server_identity import Identity
@@ -29,7 +30,6 @@ from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog
 from .connection_options import check, connect, shown
 from .delivery import POSITION, Delivery
-from .event_source import EventSource
 from .nats_commands import CommandListener
 from .nats_link import LinkError
 from .nats_message import MessageBuilder

@@ -32,7 +32,7 @@ _NAMES: dict[type[State], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StreamFrame:
     """A piece of the stream, encoded once for every client whose topics match it."""
 
     topic: str
@@ -41,13 +41,15 @@ class Frame:
     """Its number in the log; 0 for a state."""
 
 
-def log_frame(record: EventRecord, words: tuple[Sentence, ...] | None = None) -> Frame:
+def log_frame(record: EventRecord, words: tuple[Sentence, ...] | None = None) -> StreamFrame:
     """An event of the log; `words` spares reading them out of the record."""
     body = f"event: {record.type}\ndata: {document_with_text(record, words)}\nid: {record.id}\n\n"
-    return Frame(event_topic(record.type, record.component_id), body.encode("utf-8", "replace"), record.id)
+    return StreamFrame(
+        event_topic(record.type, record.component_id), body.encode("utf-8", "replace"), record.id
+    )
 
 
-def published_frame(published: Published) -> Frame:
+def published_frame(published: Published) -> StreamFrame:
     """An event that has just been published."""
     return log_frame(published.record, sentences(published.event))
 
@@ -66,11 +68,11 @@ def envelope(changed: StateChanged) -> bytes:
     )
 
 
-def state_frame(changed: StateChanged, enveloped: bytes) -> Frame:
+def state_frame(changed: StateChanged, enveloped: bytes) -> StreamFrame:
     """A state that changed. Its event's frame is sent first, so resuming after the number skips nothing."""
     number = "" if changed.event_id is None else f"id: {changed.event_id}\n"
     head = f"event: {changed.type}\ndata: ".encode()
-    return Frame(changed.topic, b"".join((head, enveloped, b"\n", number.encode(), b"\n")))
+    return StreamFrame(changed.topic, b"".join((head, enveloped, b"\n", number.encode(), b"\n")))
 
 
 def snapshot_frame(last_id: int, envelopes: Iterable[bytes]) -> bytes:

@@ -16,7 +16,7 @@ from ...facts.topic_states import JobTopicState, State
 from ...messages import Published, Snapshot, StateChanged
 from ...messages.topics import ALL_EVENTS, ALL_STATES, Topics
 from ..operator import Operator
-from .event_frames import KEEPALIVE, Frame, envelope, published_frame, state_frame
+from .event_frames import KEEPALIVE, StreamFrame, envelope, published_frame, state_frame
 
 MOST_CLIENTS = 64
 MOST_FRAMES = 20_000
@@ -89,7 +89,7 @@ class EventHub:
         self._snapshot: asyncio.Event = asyncio.Event()
         self._envelopes: dict[tuple[str, int | None], bytes] = {}
         """The current states, by topic; the jobs that are being executed share one topic."""
-        self._recent: deque[Frame] = deque(maxlen=RECENT)
+        self._recent: deque[StreamFrame] = deque(maxlen=RECENT)
         self._tick: asyncio.TimerHandle | None = None
         self._closed = False
         self.last_id = 0
@@ -125,7 +125,7 @@ class EventHub:
         self._envelopes = {_key(each): envelope(each) for each in snapshot.states}
         self._snapshot.set()
 
-    def _recorded(self, changed: StateChanged) -> Frame:
+    def _recorded(self, changed: StateChanged) -> StreamFrame:
         enveloped = envelope(changed)
         if changed.state is None or _is_over(changed.state):
             self._envelopes.pop(_key(changed), None)
@@ -133,7 +133,7 @@ class EventHub:
             self._envelopes[_key(changed)] = enveloped
         return state_frame(changed, enveloped)
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, frame: StreamFrame) -> None:
         now = asyncio.get_running_loop().time()
         for follower in tuple(self._followers):
             if follower.topics.choose(frame.topic):
@@ -180,7 +180,7 @@ class EventHub:
             if self._tick is not None:
                 self._tick.cancel()
 
-    def recent(self) -> tuple[Frame, ...]:
+    def recent(self) -> tuple[StreamFrame, ...]:
         """The latest events, oldest first."""
         return tuple(self._recent)
 

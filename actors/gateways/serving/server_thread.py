@@ -6,19 +6,13 @@ It installs no signal handler, configures no logging, and leaves no thread or de
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
-import time
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from rekindle import __version__
-
 from ..gateway_errors import GatewayError
-from ..server_identity import Identity
 from .call_pools import CallPools
 from .uvicorn_server import MOST_CONNECTIONS, HttpProtocol, UvicornServer
 
@@ -79,9 +73,3 @@ class ServerThread:
             logger.error("{}: server did not stop within {} s", self._name, STOP_S)
         self._server.pools.join(JOIN_S)
         self._thread = None
-
-
-def identity(directory: Path, dashboard: str | None, *, has_probes: bool = False) -> Identity:
-    """The identity of a server of this process."""
-    started = time.time_ns() // 1_000_000
-    return Identity(__version__, os.getpid(), started, directory.absolute(), dashboard, has_probes)

@@ -19,7 +19,7 @@ from ...errors import StoreError
 from ...facts.records import EventPage
 from ...messages.topics import ALL_EVENTS, ALL_STATES, Topics
 from .call_pools import CallPool, CallPools, CallTimeoutError, PoolFullError
-from .event_frames import Frame, log_frame, plain_frame, snapshot_frame
+from .event_frames import StreamFrame, log_frame, plain_frame, snapshot_frame
 from .event_hub import KEEPALIVE_S, EventHub, Follower
 
 PAGE = 500
@@ -92,7 +92,9 @@ class EventStreamResponse(Response):
         while body := await self._follower.take():
             yield body
 
-    async def _missed(self, after: int, last_id: int, recent: tuple[Frame, ...]) -> AsyncIterator[bytes]:
+    async def _missed(
+        self, after: int, last_id: int, recent: tuple[StreamFrame, ...]
+    ) -> AsyncIterator[bytes]:
         """The events after the client's last one, up to the moment when it joined."""
         if after > last_id:
             yield self._reset(
@@ -115,7 +117,7 @@ class EventStreamResponse(Response):
             after = frames[-1].id
         yield self._matching([frame for frame in recent if frame.id > after])
 
-    def _matching(self, frames: list[Frame]) -> bytes:
+    def _matching(self, frames: list[StreamFrame]) -> bytes:
         choose = self._follower.topics.choose
         return b"".join(frame.body for frame in frames if choose(frame.topic))
 

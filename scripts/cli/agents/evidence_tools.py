@@ -6,14 +6,15 @@ Workers write some of these texts, so everything that looks like a secret is mas
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from rekindle.actors.views.bug_report import without_secrets
 
 from ..client import Reader, path_of
+from ..console.options import Where
 from ..console.targets import Known, the_one
+from ..render.json_document import whole
 
 MOST = 200
 """Entries that one answer has at most."""
@@ -24,7 +25,7 @@ Answer = dict[str, Any]
 class EvidenceTools:
     """Reads from one supervisor."""
 
-    def __init__(self, reader: Reader, state: Path) -> None:
+    def __init__(self, reader: Reader, state: Where) -> None:
         self._reader = reader
         self._state = state
 
@@ -152,7 +153,7 @@ class EvidenceTools:
         return document(*answer(asked))
 
     def _clean(self, document: Answer) -> Answer:
-        cleaned = without_secrets(document, ())
+        cleaned = without_secrets(whole(document), ())
         assert isinstance(cleaned, dict)
         return cleaned
 

@@ -15,9 +15,9 @@ from mcp_types import ToolAnnotations
 
 from rekindle import __version__
 
-from ..client import ControlClient, ControlError
+from ..client import ControlError
+from ..console.options import Where, client_of
 from ..simulate.policies import QuestionError
-from ..state_files import SOCKET_NAME
 from . import evidence_tools, order_tools
 from .order_tools import OrderTools, ReasonMissingError
 from .proposals import Proposals
@@ -32,13 +32,14 @@ UNNAMED = "unnamed client"
 _agent: ContextVar[str] = ContextVar("agent", default=UNNAMED)
 
 
-def server(state: Path, *, operator: bool, propose: bool) -> MCPServer[Any]:
+def server(where: Where, *, operator: bool, propose: bool, through: str = "mcp") -> MCPServer[Any]:
     """The server for one supervisor.
 
     Args:
-        state: its state directory.
+        where: its state directory or URL.
         operator: whether there are tools that change something.
-        propose: whether these only propose, for a person to confirm.
+        propose: whether these only propose, for a person to confirm; the supervisor must run here.
+        through: how the client is connected, for the audit log.
     """
     made: MCPServer[Any] = MCPServer(
         "rekindle",
@@ -48,14 +49,13 @@ def server(state: Path, *, operator: bool, propose: bool) -> MCPServer[Any]:
         log_level="WARNING",
         middleware=[_remember_client],
     )
-    socket = state / SOCKET_NAME
-    reads = evidence_tools.EvidenceTools(ControlClient(socket), state)
+    reads = evidence_tools.EvidenceTools(client_of(where), where)
     for tool in evidence_tools.TOOLS:
         _add(made, tool, reads, ToolAnnotations(read_only_hint=True, open_world_hint=False))
     if operator or propose:
         orders = OrderTools(
-            lambda agent, reason: ControlClient(socket, user=f"{agent} (mcp)", reason=reason),
-            Proposals(state) if propose else None,
+            lambda agent, reason: client_of(where, user=f"{agent} ({through})", reason=reason),
+            Proposals(where) if propose and isinstance(where, Path) else None,
             _agent.get,
         )
         for order in order_tools.TOOLS:

@@ -12,7 +12,7 @@ from typing import Any
 from ..client import ControlClient, ControlError, path_of
 from ..console.options import LONG_S
 from ..console.targets import Known
-from .proposals import Order, Proposals
+from .proposals import Proposals, ProposedOrder
 
 SHORTEST_REASON = 8
 LONGEST_REASON = 500
@@ -60,32 +60,36 @@ class OrderTools:
 
     def scale(self, group: str, count: int, reason: str) -> Answer:
         """Set the number of workers of a group until the file is loaded again."""
-        return self._give(Order("scale", path_of("groups", group, "scale"), {"count": count}, reason, ""))
+        return self._give(
+            ProposedOrder("scale", path_of("groups", group, "scale"), {"count": count}, reason, "")
+        )
 
     def acknowledge(self, alert: int, reason: str) -> Answer:
         """Acknowledge an alert, so that it notifies again only if it gets worse."""
         path = path_of("alerts", str(alert), "acknowledge")
-        return self._give(Order("acknowledge", path, {"by": f"{self.agent()} (mcp)"[:64]}, reason, ""))
+        return self._give(
+            ProposedOrder("acknowledge", path, {"by": f"{self.agent()} (mcp)"[:64]}, reason, "")
+        )
 
     def retry_job(self, job: int, reason: str) -> Answer:
         """Make a toxic or failed job pending again, with its counts cleared."""
-        return self._give(Order("retry_job", path_of("jobs", str(job), "retry"), {}, reason, ""))
+        return self._give(ProposedOrder("retry_job", path_of("jobs", str(job), "retry"), {}, reason, ""))
 
     def drop_job(self, job: int, reason: str) -> Answer:
         """Delete a job that is not running, with its crashes."""
-        return self._give(Order("drop_job", path_of("jobs", str(job), "drop"), {}, reason, ""))
+        return self._give(ProposedOrder("drop_job", path_of("jobs", str(job), "drop"), {}, reason, ""))
 
     def _to_workers(self, action: str, name: str, reason: str, body: Answer | None = None) -> Answer:
         known = Known.of(self.client_for(self.agent(), reason).get("/workers"))
         orders = [
-            Order(action, path_of("workers", id_, action), body or {}, reason, "")
+            ProposedOrder(action, path_of("workers", id_, action), body or {}, reason, "")
             for id_ in known.found(name)
         ]
         return {"results": [self._give(order) for order in orders]}
 
-    def _give(self, order: Order) -> Answer:
+    def _give(self, order: ProposedOrder) -> Answer:
         reason = checked(order.reason)
-        order = Order(order.action, order.path, order.body, reason, self.agent())
+        order = ProposedOrder(order.action, order.path, order.body, reason, self.agent())
         if self.proposals is not None:
             number = self.proposals.add(order)
             note = f"not done yet: a person confirms it with `rekindle mcp confirm {number}`"
@@ -107,7 +111,7 @@ def checked(reason: str) -> str:
     return line
 
 
-def carried_out(client: ControlClient, order: Order) -> Answer:
+def carried_out(client: ControlClient, order: ProposedOrder) -> Answer:
     """Give an order to the supervisor; its answer, or why it was refused."""
     try:
         answer = client.post(order.path, order.body, timeout_s=LONG_S)

@@ -17,7 +17,7 @@ MOST_OPEN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ProposedOrder:
     """One order for the supervisor: a route and its body, why, and who asked for it."""
 
     action: str
@@ -39,7 +39,7 @@ class Proposals:
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER
 
-    def add(self, order: Order) -> int:
+    def add(self, order: ProposedOrder) -> int:
         """Keep an order for a person to confirm; returns its number.
 
         Raises:
@@ -59,7 +59,7 @@ class Proposals:
                     file.write(document)
                 return number
 
-    def open(self) -> Iterator[tuple[int, Order]]:
+    def open(self) -> Iterator[tuple[int, ProposedOrder]]:
         """The proposals that are neither confirmed nor rejected, the oldest first."""
         with suppress(FileNotFoundError):
             for name in sorted(os.listdir(self._folder), key=lambda each: each.zfill(20)):
@@ -67,7 +67,7 @@ class Proposals:
                 if number.isdecimal() and (order := self._read(int(number))) is not None:
                     yield int(number), order
 
-    def take(self, number: int) -> Order | None:
+    def take(self, number: int) -> ProposedOrder | None:
         """Remove a proposal and return it; None if there is no such one. It is taken once."""
         order = self._read(number)
         if order is not None:
@@ -77,10 +77,10 @@ class Proposals:
                 return None  # another person was quicker
         return order
 
-    def _read(self, number: int) -> Order | None:
+    def _read(self, number: int) -> ProposedOrder | None:
         try:
             document = json.loads(self._path(number).read_bytes())
-            return Order(**{name: document[name] for name in Order.__slots__})
+            return ProposedOrder(**{name: document[name] for name in ProposedOrder.__slots__})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -1,12 +1,12 @@
-"""What the NATS gateway needs of the supervisor."""
+"""What the gateways that publish events need of the supervisor."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from ...messages import Event
-from ...system.gateway_memory import GatewayMemory
-from ..operator import Operator
+from ..messages import Event
+from ..system.gateway_memory import GatewayMemory
+from .operator import Operator
 
 
 class EventSource(Operator, Protocol):
