@@ -15,6 +15,7 @@ from ..messages import (
     JobRequeued,
     JobTimedOut,
     RolloutAdvanced,
+    RolloutEnded,
     RolloutStarted,
     StatusChanged,
     WorkerDied,
@@ -50,9 +51,11 @@ def announced(at: float, event: object) -> Announced:
     if isinstance(event, WorkerStopping):
         return Announced(at, name, worker, event.generation, new=event.reason, about=event.because)
     if isinstance(event, RolloutAdvanced):
-        return Announced(at, name, None, 0, new=event.step, about=",".join(event.workers))
+        return Announced(at, name, None, 0, event.group, event.step, ",".join(event.workers))
     if isinstance(event, RolloutStarted):
-        return Announced(at, name, None, 0, old=",".join(event.workers), about=",".join(event.spares))
+        return Announced(at, name, None, 0, ",".join(event.workers), event.group, ",".join(event.spares))
+    if isinstance(event, RolloutEnded):
+        return Announced(at, name, None, 0, event.group, event.problem or None, ",".join(event.replaced))
     about = getattr(event, "breaker", None)
     if isinstance(event, JobRequeued | JobConvicted | JobCancelled | JobTimedOut):
         about = str(event.job_id)
@@ -124,6 +127,7 @@ def run_recorded(at: float, run: Run, wall_ms: int) -> RunRecorded:
         run.last_due_wall_ms or run.due_wall_ms,
         run.times,
         wall_ms,
+        run.ended_at_wall_ms,
     )
 
 

@@ -33,8 +33,8 @@ from .recorded_timers import RecordedRuntime
 from .scenarios.behaviours import Behaviour
 from .scenarios.history import (
     DatabaseChanged,
+    FinalReport,
     Ordered,
-    Reported,
     SupervisorEnded,
     SupervisorStarted,
 )
@@ -284,7 +284,7 @@ class SupervisorLife:
                 life.heartbeats.set_interval(None)
                 life.pass_probes()
 
-    def report(self) -> list[Reported]:
+    def report(self) -> list[FinalReport]:
         """What the supervisor reports of every worker now, beside the state of its process."""
         answers: list[StatusReport] = []
         self.actors.supervisor.tell(ReportStatus(_Inbox(answers.append)))
@@ -293,9 +293,9 @@ class SupervisorLife:
         known = [each for each in answers[0].workers if each.component_id in self.run.roles]
         return [self._reported(now, status) for status in known]
 
-    def _reported(self, now: float, status: messages.WorkerStatus) -> Reported:
+    def _reported(self, now: float, status: messages.WorkerStatus) -> FinalReport:
         life = self.processes.living(status.component_id)
-        return Reported(
+        return FinalReport(
             now,
             status.component_id,
             status.shown,

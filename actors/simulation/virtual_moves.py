@@ -130,7 +130,7 @@ class VirtualMoves:
             case moves.Restart(worker=id_):
                 command = messages.RestartWorker(id_, _Reply(self._run, "restart", worker))
             case moves.RollOut(worker=id_):
-                command = messages.RollOut(id_, None, 1)
+                command = messages.RollOut(self._run.roles[id_].spec.group or id_)
             case moves.Reset(worker=id_):
                 command = messages.ResetWorker(id_, _Reply(self._run, "reset", worker))
         self._life.actors.supervisor.tell(command)

@@ -9,7 +9,7 @@ assert system.finish().violations == ()
 from __future__ import annotations
 
 from ..ports import Store
-from .scenarios.history import Decided, Reported, Spawned
+from .scenarios.history import Decided, FinalReport, Spawned
 from .scenarios.invariants import Violation
 from .scenarios.moves import Move, Phase
 from .scenarios.scenario import Scenario, Step
@@ -63,7 +63,7 @@ class VirtualSystem(VirtualRun):
 
     # ── what a test observes ─────────────────────────────────────────────────────────────
 
-    def status(self, worker: str) -> Reported:
+    def status(self, worker: str) -> FinalReport:
         """What the supervisor reports of a worker now.
 
         Raises:

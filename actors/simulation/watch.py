@@ -6,23 +6,27 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..spec.worker_spec import WorkerSpec
-from .reference.alerts import Alerts
+from .reference.alerts import ExpectedAlerts
 from .reference.announcements import Announcements, Publications
 from .reference.decisions import Decisions
 from .reference.durability import Durability
-from .reference.expected_breakers import Breakers
-from .reference.expected_groups import Groups
-from .reference.expected_rollouts import Rollouts
-from .reference.expected_schedules import Schedules
-from .reference.health.expected_health import Health
+from .reference.expected_breakers import ExpectedBreakers
+from .reference.expected_groups import ExpectedGroups
+from .reference.expected_rollouts import ExpectedRollouts
+from .reference.group_budgets import GroupBudgets
+from .reference.health.expected_health import ExpectedHealth
 from .reference.health.expected_readiness import Readiness
+from .reference.health.keep_alives import KeepAlives
 from .reference.health.liveness import Liveness
 from .reference.idling import Idling
-from .reference.jobs.expected_jobs import Jobs
+from .reference.jobs.expected_jobs import ExpectedJobs
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
-from .reference.starts import Pacing, Starts
-from .reference.stops import Order, Stops
+from .reference.schedules.expected_catch_ups import CatchUps
+from .reference.schedules.expected_runs import Runs
+from .reference.schedules.expected_schedules import ExpectedSchedules
+from .reference.starts import ExpectedStarts, Pacing
+from .reference.stops import ExpectedOrder, Stops
 from .scenarios.history import (
     Announced,
     AnyEntry,
@@ -32,9 +36,9 @@ from .scenarios.history import (
     Decided,
     Ended,
     EventPublished,
+    FinalReport,
     Heard,
     HostResumed,
-    Reported,
     Spawned,
     SpawnRefused,
     StreakEnded,
@@ -47,31 +51,38 @@ from .scenarios.invariants import FOR_SCHEDULED, RULES, Rule, Slack, Violation
 from .scenarios.known_state import Facts
 
 PROMISES: tuple[type[Promise], ...] = (
-    Alerts,
+    ExpectedAlerts,
     Announcements,
-    Breakers,
+    ExpectedBreakers,
+    CatchUps,
     Decisions,
     Durability,
-    Groups,
-    Health,
+    GroupBudgets,
+    ExpectedGroups,
+    ExpectedHealth,
     Idling,
-    Jobs,
+    ExpectedJobs,
+    KeepAlives,
     Liveness,
-    Order,
+    ExpectedOrder,
     Pacing,
     Publications,
     Readiness,
     Recycles,
-    Rollouts,
-    Schedules,
-    Starts,
+    ExpectedRollouts,
+    Runs,
+    ExpectedSchedules,
+    ExpectedStarts,
     Stops,
 )
 """What is checked against a specification of its own, in virtual time."""
 
+BY_CLOCK = frozenset({CatchUps.rule, Decisions.rule, Runs.rule, ExpectedSchedules.rule})
+"""The promises about workers that run by the clock; the others are about workers that always run."""
+
 _OF_WORKERS = frozenset(
     {
-        *(Announced, Asked, ConditionMet, Counted, Decided, Ended, EventPublished, Heard, Reported),
+        *(Announced, Asked, ConditionMet, Counted, Decided, Ended, EventPublished, Heard, FinalReport),
         *(Spawned, SpawnRefused, StreakEnded, TimerDropped, TimerFired, TimerSet),
     }
 )
@@ -134,7 +145,7 @@ class Watch:
             for what in rule(facts, entry, slack):
                 self.violations.append(Violation(name, entry.at, what, self._seen))
         for name, hearer in self._hearers.get(kind, ()):
-            if by_clock and name != Schedules.rule:
+            if by_clock and name not in BY_CLOCK:
                 continue
             for what in hearer(entry) or ():
                 self.violations.append(Violation(name, entry.at, what, self._seen))
@@ -144,7 +155,7 @@ class Watch:
     def _take_of_spare(self, entry: AnyEntry) -> None:
         """A worker that exists for the time of a rollout only is of no concern to the other rules."""
         for name, hearer in self._hearers.get(type(entry), ()):
-            if name in (Rollouts.rule, Publications.rule):
+            if name in (ExpectedRollouts.rule, Publications.rule):
                 for what in hearer(entry) or ():
                     self.violations.append(Violation(name, entry.at, what, self._seen))
         if isinstance(entry, Announced | EventPublished):

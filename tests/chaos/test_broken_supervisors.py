@@ -1,6 +1,6 @@
 """Supervisors that were broken on purpose: chaos convicts each of them, and shows a short counterexample.
 
-Each mutant runs the scenario that shows it within a few seeds, and every twelfth counterexample is made as
+Each mutant runs the scenario that shows it within a few seeds, and every fortieth counterexample is made as
 small as possible, which takes most of the time. `./scripts/chaos/mutants` searches for all of them from the
 beginning, as `rekindle chaos --all` would, and shrinks all counterexamples.
 """
@@ -19,7 +19,7 @@ from rekindle.actors.simulation import Scenario, Step, dies_after, hangs, ignore
 from rekindle.cli.chaos.seed_search import Narrowing, repeats, smallest
 
 MOST_SEEDS = 100
-SHRUNK_EVERY = 12
+SHRUNK_EVERY = 40
 
 
 @pytest.mark.parametrize("mutant", CATALOGUE, ids=lambda mutant: mutant.name)

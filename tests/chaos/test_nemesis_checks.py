@@ -240,6 +240,17 @@ def test_a_reset_clears_the_count() -> None:
     assert broken(reset) == set()
 
 
+def test_a_death_that_is_told_late_counts_unless_the_worker_was_reset_after_it() -> None:
+    late = event(8, "worker_died", 4, at_wall_ms=50, action="restart", restart_count=9)
+    since = event(7, "store_recovered", at_wall_ms=100)
+    reset = replace(since, type="worker_reset")
+    deaths = (*SOUND.deaths, death(4, 20.6))
+    lives = (*SOUND.lives, life(4, 20.1, 20.5))
+    run = replace(SOUND, deaths=deaths, lives=lives)
+    assert broken(replace(run, events=(*SOUND.events, since, late), counters={WORKER: 3})) == set()
+    assert broken(replace(run, events=(*SOUND.events, reset, late), counters={WORKER: 0})) == set()
+
+
 def test_events_that_are_told_as_lost_leave_no_gap() -> None:
     lost = event(9, "events_lost", first_lost=7, last_lost=8)
     assert broken(replace(SOUND, events=(*SOUND.events, lost))) == set()

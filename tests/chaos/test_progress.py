@@ -71,3 +71,9 @@ def test_output_that_is_not_a_terminal_gets_no_progress_bar(tmp_path: Path) -> N
     assert said.code == 0
     assert "seeds/s" not in said.out + said.err
     assert "\x1b" not in said.out + said.err
+
+
+def test_warm_workers_are_refused_in_virtual_time(tmp_path: Path) -> None:
+    said = Client(tmp_path)("chaos", "crash_loop", "--warm")
+    assert said.code == 2
+    assert "--warm needs --real" in said.err

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.chaos.sample_scenarios import ENDLESS
 from tests.processes.waiting import eventually
@@ -14,12 +18,13 @@ from rekindle.actors.simulation.scenarios.history import (
     Decided,
     Ended,
     EventPublished,
-    Reported,
+    FinalReport,
     Spawned,
     SupervisorStarted,
 )
 from rekindle.actors.simulation.scenarios.known_state import Facts
 from rekindle.actors.simulation.scenarios.moves import DatabaseState
+from rekindle.cli.chaos.real.journal import entries_of
 from rekindle.cli.chaos.real.real_run import RealRun
 from rekindle.cli.chaos.real.scenario_database import ScenarioDatabase
 
@@ -27,7 +32,7 @@ from rekindle.cli.chaos.real.scenario_database import ScenarioDatabase
 class LookedAtLate(RealRun):
     """A run whose machine is busy just then: the worker dies between the report and its judgement."""
 
-    def _lacks(self, facts: Facts, entry: Reported) -> bool:
+    def _lacks(self, facts: Facts, entry: FinalReport) -> bool:
         lacks = super()._lacks(facts, entry)
         if not lacks:
             assert eventually(lambda: self._deaths() > len(facts.workers[entry.worker].decided))
@@ -41,7 +46,7 @@ def test_a_report_is_held_against_what_happened_before_it(tmp_path: Path) -> Non
     scenario = Scenario("dying", 10.0).worker("mayfly", dies_after(3), restart={**ENDLESS, "max_delay_s": 2})
     outcome = LookedAtLate(scenario, draw(scenario, 0), 10.0, tmp_path).run(0)
     assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
-    assert len(outcome.history.of(Reported)) == 1
+    assert len(outcome.history.of(FinalReport)) == 1
 
 
 BUSY_S = 5.0
@@ -107,3 +112,29 @@ def test_a_rollout_starts_a_real_spare_before_it_replaces_the_worker(tmp_path: P
     first, spare, second = sorted(spawned.values())
     (end,) = [each.at for each in outcome.history.of(Ended) if (each.worker, each.generation) == ("web", 1)]
     assert spawned["web", 1] == first < spare < end < second == spawned["web", 2]
+
+
+def started_how(database: Path) -> list[str]:
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute("SELECT payload FROM rekindle_event WHERE type = 'worker_started'")
+        return [json.loads(payload)["note"] for (payload,) in rows]
+
+
+def test_the_workers_of_a_warm_run_are_forks_and_standbys(tmp_path: Path) -> None:
+    scenario = Scenario("warm", 60.0).worker("steady").worker("mayfly", dies_after(3), restart=DYING)
+    scenario = scenario.at(20).kill_supervisor(back_after_s=1).at(40).kill("steady")
+    outcome = RealRun(scenario, draw(scenario, 0), 10.0, tmp_path, warm=True).run(0)
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+    notes = started_how(tmp_path / "disk" / "database" / "rekindle.db")
+    assert "was a standby of its warm process" in notes
+    assert "forked from its warm process" in notes
+
+
+def test_an_entry_that_a_kill_cut_off_does_not_hide_the_next_one() -> None:
+    """The two were one line, and the run ended with a DecodeError."""
+    started, spawned = SupervisorStarted(0.0, 1, 0), Spawned(1.0, "w", 1, 7)
+    written = msgspec.json.encode(started)
+    cut_off = b"\n" + written[: len(written) // 2]
+    journal = b"\n" + written + b"\n" + cut_off + b"\n" + msgspec.json.encode(spawned) + b"\n"
+    assert entries_of(journal) == [started, spawned]
+    assert entries_of(journal + cut_off) == [started, spawned]

@@ -38,7 +38,7 @@ class _Episode:
     opened_at: float = -1.0
 
 
-class Alerts(Promise):
+class ExpectedAlerts(Promise):
     """Alerts are episodes: opened once, counted, remembered, and resolved when the worker stays healthy."""
 
     rule: ClassVar[str] = "alerts are opened once and resolved"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ...deaths.death import Cause, signal_name
 from ...spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
 from ..scenarios.history import Announced, Decided, StreakEnded
+from ..scenarios.run_entries import RunRecorded
 from ..scenarios.worker_facts import WorkerFacts, begins_anew, is_uncounted
 from .promise import EXACT_S, Promise
 
@@ -17,9 +18,23 @@ class Decisions(Promise):
 
     rule: ClassVar[str] = "decisions follow the policy"
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._run_began: dict[str, float] = {}
+        """When the latest run of a scheduled worker began."""
+
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Decisions, ends of streaks, and changes of health."""
-        return {Decided: self._decided, StreakEnded: self._forgiven, Announced: self._announced}
+        return {
+            Decided: self._decided,
+            StreakEnded: self._forgiven,
+            Announced: self._announced,
+            RunRecorded: self._run,
+        }
+
+    def _run(self, entry: RunRecorded) -> None:
+        if entry.state == "running":
+            self._run_began[entry.worker] = entry.at
 
     def _decided(self, entry: Decided) -> Iterator[str]:
         worker = self.facts.workers[entry.worker]
@@ -85,6 +100,11 @@ class Decisions(Promise):
         if not is_wanted(policy, entry):
             return right | {"none"}
         given_up = "notify_only" if policy.on_exhausted is OnExhausted.NOTIFY_ONLY else "mark_failed"
+        if worker.spec.schedule is not None:
+            given_up = "none"  # the run has failed, and the next one is tried
+            if entry.cause == Cause.TIMEOUT:
+                return right | {given_up}
+            right |= self._may_be_over_time(worker, at)
         if entry.code is not None and entry.code in policy.give_up_exit_codes:
             return right | {given_up}
         if entry.action == "held" and worker.spec.breaker is not None:
@@ -95,6 +115,12 @@ class Decisions(Promise):
         if most is not None and not entry.was_ready:
             return right | {given_up if worker.memory.boot >= most else "restart_uncounted"}
         return right | {given_up if is_spent(worker, at, cleared) else "restart"}
+
+    def _may_be_over_time(self, worker: WorkerFacts, at: float) -> set[str]:
+        """A run that takes too long is not tried again, whatever its process dies of."""
+        schedule, began_at = worker.spec.schedule, self._run_began.get(worker.spec.id, at)
+        timeout_s = None if schedule is None else schedule.timeout_s
+        return set() if timeout_s is None or at < began_at + timeout_s - EXACT_S else {"none"}
 
     # ── forgiveness ──────────────────────────────────────────────────────────────────────
 

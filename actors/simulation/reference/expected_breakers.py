@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...spec.policies.breaker_policy import BreakerPolicy
-from ..scenarios.history import Announced, Decided, Ordered, Spawned, SupervisorStarted
+from ..scenarios.history import Announced, Decided, Ended, Ordered, Spawned, SupervisorStarted
 from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
 from .decisions import ended_well
@@ -40,6 +40,8 @@ class _Breaker:
     dead_canaries: int = 0
     not_before: float = 0.0
     """When the next canary may start."""
+    tried: tuple[str | None, frozenset[str]] = (None, frozenset())
+    """The last canary, and the members that were held back when it was chosen."""
     by_hand: set[str] = field(default_factory=set)
     """Members that an operator started by name, until their processes start."""
 
@@ -51,6 +53,7 @@ class _Breaker:
     def open(self, at: float, wait_s: float) -> None:
         """It opens."""
         self.opened_at, self.canary, self.dead_canaries = at, None, 0
+        self.tried = (None, frozenset())
         self.not_before = at + wait_s
 
     @property
@@ -64,7 +67,7 @@ class _Breaker:
         self.deaths.clear()
 
 
-class Breakers(Promise):
+class ExpectedBreakers(Promise):
     """Breakers open, hold, try and close as their policies say."""
 
     rule: ClassVar[str] = "breakers follow their policy"
@@ -88,6 +91,7 @@ class Breakers(Promise):
             SupervisorStarted: self._supervisor_started,
             Decided: self._decided,
             Spawned: self._spawned,
+            Ended: self._ended,
             Ordered: self._ordered,
             Announced: self._announced,
         }
@@ -173,6 +177,23 @@ class Breakers(Promise):
         worker = self.facts.workers[entry.worker]
         return bool(worker.spec.after) or self.facts.starts_are_paced or self.facts.an_actor_raised
 
+    def _ended(self, entry: Ended) -> None:
+        """A canary that an operator stopped gives its place to the next one at once."""
+        breaker, worker = self._of(entry.worker), self.facts.workers[entry.worker]
+        if breaker is None or breaker.canary != entry.worker or worker.stopped_at is None:
+            return
+        tried_at = breaker.tried_at
+
+        def why() -> str | None:
+            is_same = (breaker.canary, breaker.tried_at) == (entry.worker, tried_at)
+            if not is_same or worker.stopped_at is None or worker.has_process or self.facts.an_actor_raised:
+                return None
+            if self.facts.shut_down_at is not None or breaker.opened_at is None:
+                return None
+            return f"breaker {breaker.policy.name} stays half open: its canary {entry.worker} was stopped"
+
+        self.by(("stopped", breaker.policy.name), entry.at, why)
+
     # ── announcements ────────────────────────────────────────────────────────────────────
 
     def _announced(self, entry: Announced) -> Iterator[str]:
@@ -211,10 +232,23 @@ class Breakers(Promise):
         is_tried = former is not None and former.ordered_at <= former.spawned_at
         if is_tried and entry.at >= breaker.trial_ends - EXACT_S:
             breaker.dead_canaries += 1  # it took too long
+        yield from self._in_turn(breaker, entry)
         breaker.canary, breaker.tried_at = entry.worker, entry.at
         breaker.not_before = 0.0
         self.done(("canary", breaker.policy.name))
         self._expect_result(breaker, entry)
+
+    def _in_turn(self, breaker: _Breaker, entry: Announced) -> Iterator[str]:
+        """One broken worker must not block the others: while the same ones are held, another one is tried."""
+        workers = {id_: self.facts.workers[id_] for id_ in breaker.members}
+        is_paused = self.facts.is_paused
+        held = frozenset(
+            id_ for id_, each in workers.items() if _is_held(each) and not is_paused(id_, entry.at)
+        )
+        is_free = not any(each.spec.after for each in workers.values())
+        was_tried, breaker.tried = breaker.tried, (entry.worker, held)
+        if was_tried == breaker.tried and len(held) > 1 and is_free and not self.facts.an_actor_raised:
+            yield f"canary {entry.worker} of {entry.about} is tried twice in a row"
 
     def _expect_result(self, breaker: _Breaker, entry: Announced) -> None:
         """A canary that is not healthy in time gives its place to the next one."""
@@ -280,6 +314,12 @@ class Breakers(Promise):
                 return f"{id_} is not started although breaker {breaker.policy.name} is closed"
 
             self.by(("back", id_), at, why)
+
+
+def _is_held(worker: WorkerFacts) -> bool:
+    """Whether an open breaker keeps it from starting, unless it is paused."""
+    is_down = worker.stopped_at is not None or worker.failed_at is not None
+    return not worker.has_process and not is_down and (worker.resumes or not worker.left)
 
 
 def _start_s(worker: WorkerFacts) -> float:

@@ -9,13 +9,13 @@ from ...spec.policies.group import GroupExhausted, Membership, Strategy
 from ..scenarios.history import Announced, Decided, Ordered, Spawned, SpawnRefused, SupervisorStarted
 from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
-from .promise import SETTLED_S, Deadlines, Promise
+from .promise import EXACT_S, SETTLED_S, Deadlines, Promise
 
 Life = tuple[str, int]
 """A process: the worker and its generation."""
 
 
-class Groups(Promise):
+class ExpectedGroups(Promise):
     """What restarts together has ended before any of it starts, and ends when its group is given up."""
 
     rule: ClassVar[str] = "no group is left half started"
@@ -24,6 +24,8 @@ class Groups(Promise):
         super().__init__(facts, deadlines)
         self._to_end: dict[Life, frozenset[str]] = {}
         """The processes that must end, each with the workers that must not start before."""
+        self._last_stop: tuple[str | None, float, int] = (None, -1.0, 0)
+        """For whom the last member was stopped, when, and its place in the order of starts."""
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Deaths and starts; nothing if no worker is in a group."""
@@ -104,20 +106,42 @@ class Groups(Promise):
             culprit = self.facts.workers.get(entry.about or "")
             if culprit is not None and not self._may_fall(entry.worker, culprit):
                 yield f"{entry.worker} #{entry.generation} is stopped for {entry.about}, against the strategy"
+            yield from self._in_reverse(entry)
 
     def _may_fall(self, id_: str, culprit: WorkerFacts) -> bool:
-        """Whether it stops when this one dies; a group that may be given up or escalate stops all of it."""
-        places = culprit.spec.membership
-        if len(places) != 1 or places[0].group.max_in_window is not None:
+        """Whether it stops when this one dies; a group that is given up or escalates stops all of it."""
+        places, last = culprit.spec.membership, culprit.last_death
+        if not places or last is None or last.action == "mark_failed" or "escalates" in last.reason:
             return True
         return id_ in self._restarting(culprit.spec.id, places[0])
 
+    def _in_reverse(self, entry: Announced) -> Iterator[str]:
+        """What stops for one that died stops in the reverse order of its start."""
+        ids = list(self.facts.workers)
+        index = ids.index(entry.worker or "")
+        culprit, at, last = self._last_stop
+        self._last_stop = (entry.about, entry.at, index)
+        if (culprit, at) == (entry.about, entry.at) and index > last and not self.facts.an_actor_raised:
+            yield f"{entry.worker} is stopped for {entry.about} after {ids[last]}, against the order"
+
     def _starts(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
+        yield from self._while_others_wait(entry)
         for (id_, generation), together in list(self._to_end.items()):
             if not _is_living(self.facts.workers[id_], generation):
                 del self._to_end[id_, generation]
             elif entry.worker in together and not self.facts.an_actor_raised:
                 yield f"{entry.worker} #{entry.generation} starts while {id_} #{generation} has yet to end"
+
+    def _while_others_wait(self, entry: Spawned | SpawnRefused) -> Iterator[str]:
+        """A group that is restarted as a whole does not run in part while a member waits for its delay."""
+        for place in self.facts.workers[entry.worker].spec.membership:
+            if place.group.strategy is not Strategy.ONE_FOR_ALL or self.facts.an_actor_raised:
+                continue
+            for id_ in self._members(place):
+                other = self.facts.workers[id_]
+                due = None if other.has_process or other.is_down else other.not_before
+                if id_ != entry.worker and due is not None and entry.at < due - EXACT_S:
+                    yield f"{entry.worker} #{entry.generation} starts while {id_} waits until {due:g}"
 
 
 def _is_given_up_with(place: Membership) -> bool:

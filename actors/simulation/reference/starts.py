@@ -22,7 +22,7 @@ SAVED_S = 2.0
 """How long a restart waits at most for a database that does not answer."""
 
 
-class Starts(Promise):
+class ExpectedStarts(Promise):
     """A restart is not late, and a generation is used once, over all lives of the supervisor."""
 
     rule: ClassVar[str] = "restarts come in time"
@@ -134,7 +134,9 @@ class Starts(Promise):
             yield f"{entry.worker} #{entry.generation} starts after #{last}"
         self._generations[entry.worker] = max(last, entry.generation)
         worker = self.facts.workers[entry.worker]
-        by_itself = worker.left and not worker.resumes and not worker.spec.membership
+        by_itself = (
+            worker.left and not worker.resumes and (worker.spec.temporary or not worker.spec.membership)
+        )
         if by_itself and not self.facts.an_actor_raised:
             yield f"{entry.worker} #{entry.generation} starts although it is not to be restarted"
         death = worker.decided.get(max(worker.decided, default=0))

@@ -185,7 +185,7 @@ class Stops(Promise):
                 yield f"{name} is sent {word} after {entry.at - end.polite_at:g} s, not {wait_s:g}"
 
 
-class Order(Promise):
+class ExpectedOrder(Promise):
     """A worker starts after the workers it needs, and stops before them."""
 
     rule: ClassVar[str] = "workers that need each other"

@@ -11,8 +11,8 @@ from .history import (
     Counted,
     Decided,
     EventPublished,
+    FinalReport,
     Ordered,
-    Reported,
     Spawned,
     SpawnRefused,
     SupervisorEnded,
@@ -271,7 +271,7 @@ def statuses(history: Sequence[AnyEntry], worker: str) -> Iterator[tuple[float, 
                 yield at, ("stopping",)
             case EventPublished(worker=id_, at=at, event="worker_stopped") if id_ == worker:
                 yield at, ("stopped",)
-            case Reported(worker=id_, at=at, shown=shown, status=status) if id_ == worker:
+            case FinalReport(worker=id_, at=at, shown=shown, status=status) if id_ == worker:
                 yield at, (shown,) if status is None else (status, shown)
             case _:
                 pass

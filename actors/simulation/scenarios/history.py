@@ -255,7 +255,7 @@ class Counted(HistoryEntry, frozen=True, gc=False):
     failed: bool
 
 
-class Reported(HistoryEntry, frozen=True, gc=False):
+class FinalReport(HistoryEntry, frozen=True, gc=False):
     """What the supervisor reports of a worker at the end, and whether the worker's process lives."""
 
     worker: str
@@ -310,7 +310,7 @@ AnyEntry = (
     | TimerDropped
     | TimerFired
     | Counted
-    | Reported
+    | FinalReport
     | Concluded
 )
 

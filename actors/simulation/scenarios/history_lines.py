@@ -17,6 +17,7 @@ from .history import (
     Ended,
     EventPublished,
     EventsStored,
+    FinalReport,
     Heard,
     HostResumed,
     Idled,
@@ -24,7 +25,6 @@ from .history import (
     Ordered,
     Overlapped,
     ProbeAnswered,
-    Reported,
     SpawnBegun,
     Spawned,
     SpawnRefused,
@@ -94,7 +94,7 @@ def _what(entry: AnyEntry) -> str:
             return f"pid {pid} finds another process of the same worker"
         case Ended(generation=generation, code=code, signal=signal, by=by):
             return f"#{generation} {Exit(code, signal)} ({by})"
-        case Reported(shown=shown, restart_count=restarts, alive=alive):
+        case FinalReport(shown=shown, restart_count=restarts, alive=alive):
             return f"is {shown} after {restarts} restarts, {'alive' if alive else 'without a process'}"
         case Counted(restart_count=restarts, streak_count=streak, failed=failed):
             return f"the store has {restarts} restarts, streak {streak}{', failed' if failed else ''}"

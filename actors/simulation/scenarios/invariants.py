@@ -19,8 +19,8 @@ from .history import (
     Counted,
     Decided,
     EventPublished,
+    FinalReport,
     Overlapped,
-    Reported,
     SpawnBegun,
     Spawned,
     SpawnRefused,
@@ -123,6 +123,8 @@ def every_death_is_decided_once(facts: Facts, entry: Decided, slack: Slack) -> I
     worker = facts.workers[entry.worker]
     name = f"{entry.worker} #{entry.generation}"
     known = worker.decided.get(entry.generation)
+    if not facts.is_up and entry.cause == Cause.SUPERVISOR_LOST and entry.generation not in worker.stored:
+        known = None  # the decision was lost with the supervisor that made it
     if known is not None:
         if (known.action, known.cause, known.delay_ms) != (entry.action, entry.cause, entry.delay_ms):
             yield f"{name} was decided twice: {known.action}, then {entry.action}"
@@ -162,15 +164,15 @@ def _invented(facts: Facts, worker: WorkerFacts, entry: Decided, slack: Slack) -
 def _too_hasty(spec: WorkerSpec, entry: Decided, slack: Slack) -> str | None:
     health = spec.health
     silent = entry.silent_s
-    if silent is None:
-        return None
+    if silent is None or (spec.ready is not None and spec.ready.watchdog_s is not None):
+        return None  # of keep-alives there is a rule of its own
     if entry.cause == Cause.HEARTBEAT_LOST:
         least = (health.staleness_s or 0.0) * health.max_misses
         return None if silent >= least - slack.time_s else f"it was silent for only {silent:g} s"
     return None
 
 
-def no_death_is_forgotten(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+def no_death_is_forgotten(facts: Facts, entry: FinalReport, slack: Slack) -> Iterator[str]:
     """At the end, every process end that was not a stop has its decision."""
     worker = facts.workers[entry.worker]
     for generation in sorted(worker.ended.keys() - worker.decided.keys() - worker.excused):
@@ -197,7 +199,7 @@ def stored_is_what_was_decided(facts: Facts, entry: Stored, slack: Slack) -> Ite
         yield f"{entry.worker} #{entry.generation} was {was}"
 
 
-def counters_equal_the_history(facts: Facts, entry: Counted | Reported, slack: Slack) -> Iterator[str]:
+def counters_equal_the_history(facts: Facts, entry: Counted | FinalReport, slack: Slack) -> Iterator[str]:
     """The counters of the store and of the supervisor equal those of the history."""
     worker = facts.workers[entry.worker]
     who, counters = (
@@ -269,14 +271,14 @@ def one_pending_restart(facts: Facts, entry: TimerSet, slack: Slack) -> Iterator
 # ── Wanted states and events ─────────────────────────────────────────────────────────────
 
 
-def what_is_wanted_comes_to_be(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+def what_is_wanted_comes_to_be(facts: Facts, entry: FinalReport, slack: Slack) -> Iterator[str]:
     """Long enough after the faults have ended, every worker that should run runs, and no other does."""
     why = unreached(facts, entry)
     if why is not None:
         yield why
 
 
-def unreached(facts: Facts, entry: Reported) -> str | None:
+def unreached(facts: Facts, entry: FinalReport) -> str | None:
     """Why a worker is not in its wanted state; None if it is."""
     worker = facts.workers[entry.worker]
     held = worker.stopped_at is not None or worker.failed_at is not None or worker.left
@@ -354,7 +356,7 @@ def events_are_in_order(facts: Facts, entry: EventPublished, slack: Slack) -> It
             pass
 
 
-def no_event_is_missing(facts: Facts, entry: Reported, slack: Slack) -> Iterator[str]:
+def no_event_is_missing(facts: Facts, entry: FinalReport, slack: Slack) -> Iterator[str]:
     """At the end, the last published death is the last decided one."""
     worker = facts.workers[entry.worker]
     last = worker.last_decided
@@ -370,15 +372,15 @@ RULES: dict[str, tuple[tuple[type, ...], Rule]] = {
     "no restart before its delay is over": ((SpawnBegun, Spawned, SpawnRefused), no_start_before_its_time),
     "no orphan": ((SupervisorStarted, Concluded), no_orphan),
     "every death once, with its cause": ((Decided,), every_death_is_decided_once),
-    "no death forgotten": ((Reported,), no_death_is_forgotten),
+    "no death forgotten": ((FinalReport,), no_death_is_forgotten),
     "stored as decided": ((Stored,), stored_is_what_was_decided),
-    "counters equal the history": ((Counted, Reported), counters_equal_the_history),
+    "counters equal the history": ((Counted, FinalReport), counters_equal_the_history),
     "nothing decided is lost": ((Concluded,), nothing_decided_is_lost),
     "limits never exceeded": ((Decided, StreakEnded), limits_hold),
     "at most one pending restart": ((TimerSet,), one_pending_restart),
-    "liveness": ((Reported,), what_is_wanted_comes_to_be),
+    "liveness": ((FinalReport,), what_is_wanted_comes_to_be),
     "events gapless and in order": ((EventPublished,), events_are_in_order),
-    "no event missing": ((Reported,), no_event_is_missing),
+    "no event missing": ((FinalReport,), no_event_is_missing),
 }
 """Every invariant by its name, with the entries that it checks."""
 

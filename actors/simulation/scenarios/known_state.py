@@ -32,6 +32,7 @@ from .history import (
     TimerFired,
     TimerSet,
 )
+from .run_entries import RunRecorded
 from .worker_facts import (
     WorkerFacts,
     begins_anew,
@@ -136,9 +137,6 @@ class Facts:
         end = self.stored_ends.get(id_)
         return None if end is None else entry.at + max(0, end - entry.wall_ms) / 1000
 
-    def _ended_supervisor(self, entry: SupervisorEnded) -> None:
-        self.is_up = False
-
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def _ordered(self, entry: Ordered) -> None:
@@ -236,7 +234,7 @@ class Facts:
 
     def _decided(self, entry: Decided) -> None:
         worker = self.workers[entry.worker]
-        if entry.generation in worker.decided:
+        if entry.generation in worker.decided and self.is_up:
             return  # repeated after an actor was restarted
         worker.decided[entry.generation] = entry
         if worker.was_lost(entry.generation):
@@ -270,6 +268,10 @@ class Facts:
         for each in self.workers.values():
             if each.spec.breaker is not None and each.spec.breaker.name == name:
                 each.not_before = None
+
+    def _run(self, entry: RunRecorded) -> None:
+        if entry.state == "running":  # each run has the whole budget
+            self.workers[entry.worker].memory.clear()
 
     def _streak_ended(self, entry: StreakEnded) -> None:
         self.workers[entry.worker].memory.streak = 0
@@ -367,26 +369,24 @@ class Facts:
         if entry.word == "actor_raises":
             self.an_actor_raised = True
         if entry.word == "set_clock":
-            self._clock_was_set(float(entry.what.split()[-1]))
+            self._clock_is_off_s += float(entry.what.split()[-1])
+            low, high = self.clock_range
+            self.clock_range = (min(low, self._clock_is_off_s), max(high, self._clock_is_off_s))
         if entry.word == "garbage":
             for worker in self.each(entry.worker):
                 worker.sent_garbage = True
 
-    def _clock_was_set(self, by_s: float) -> None:
-        self._clock_is_off_s += by_s
-        low, high = self.clock_range
-        self.clock_range = (min(low, self._clock_is_off_s), max(high, self._clock_is_off_s))
-
 
 _FOLLOW: dict[type, Callable[[Facts, Any], None]] = {
     SupervisorStarted: Facts._started,
-    SupervisorEnded: Facts._ended_supervisor,
+    SupervisorEnded: lambda facts, _entry: setattr(facts, "is_up", False),
     Ordered: Facts._ordered,
     SpawnBegun: Facts._begun,
     Spawned: Facts._spawned,
     SpawnRefused: Facts._refused,
     Ended: Facts._ended,
     Decided: Facts._decided,
+    RunRecorded: Facts._run,
     StreakEnded: Facts._streak_ended,
     Stored: Facts._stored,
     TimerSet: Facts._timer_set,

@@ -18,3 +18,5 @@ class RunRecorded(HistoryEntry, frozen=True, gc=False):
     times: int
     wall_ms: int
     """The wall clock in this moment."""
+    ended_ms: int | None = None
+    """When it ended, by that clock."""

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ...errors import Problem, RekindleError, SpecError
 from ...messages.shapes import field_names
+from ...spec.deployment.rollout_policy import RolloutPolicy
 from ...spec.group_order import arranged
 from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.breaker_policy import BreakerPolicy
@@ -279,6 +280,7 @@ _POLICIES: Mapping[str, type] = {
     "alive": AlivePolicy,
     "recycle": RecyclePolicy,
     "schedule": SchedulePolicy,
+    "rollout": RolloutPolicy,
 }
 
 

@@ -14,7 +14,7 @@ from ...ports import Runtime, SpawnRequest, Timer
 from ...runtime.resilient_actor import tell
 from ...spec.policies.ready_policy import Condition
 from ..scenarios.behaviours import Behaviour
-from ..scenarios.history import ConditionMet, Ended, History
+from ..scenarios.history import ConditionMet, Ended, Heard, History
 from .heartbeats import Heartbeats
 from .scripted_jobs import JobServer
 from .scripted_probe import ScriptedProbe
@@ -130,6 +130,7 @@ class ScriptedProcess:
         """Send keep-alives over its notify socket, until it hangs or falls silent."""
         if not self.hung and not self.heartbeats.is_suppressed:
             spec, generation = self.request.spec, self.request.generation
+            self._history.add(Heard(self._runtime.clock.monotonic(), spec.id, generation, "alive"))
             tell(self.request.monitor, NoticeReceived(spec.id, generation, Notice(is_alive=True)))
         self.later(every_s, lambda: self.keep_alive(every_s))
 

@@ -9,7 +9,7 @@ from typing import Any, Union, get_args
 from rekindle.actors.deaths.death import NOT_A_SIGNAL, signal_number
 from rekindle.actors.spec.validation import Setting, from_file
 
-from ..config.problems import KeyPath
+from ..config.problems import NOTHING, KeyPath
 
 
 class Fields:
@@ -39,6 +39,10 @@ class Fields:
             self._note((*self.where, name), reason, value)
             return default
         return from_file(value, hint)
+
+    def note(self, name: str, problem: str) -> None:
+        """Note a problem at a key of this table."""
+        self._note((*self.where, name), problem, NOTHING)
 
     def signal(self, name: str) -> int | None:
         """The number of a signal that is given by its name or number."""

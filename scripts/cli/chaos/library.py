@@ -14,6 +14,12 @@ def library() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
+def clusters() -> dict[str, Path]:
+    """The scenarios of clusters by name, sorted."""
+    folder = next(iter(library().values())).parent / "cluster"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
 def found(name: str) -> Path:
     """The file of a scenario, given as a path or as the name of a scenario of Rekindle.
 
@@ -23,7 +29,7 @@ def found(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = library()
+    known = {**library(), **clusters()}
     if name in known:
         return known[name]
     raise LookupError(f"{name!r} is neither a file nor a scenario of Rekindle; scenarios: {', '.join(known)}")

@@ -117,7 +117,7 @@ class Tally:
         }
 
 
-class Progress:
+class ProgressBar:
     """A progress bar on standard error, if that is a terminal."""
 
     def __init__(self, total: int, *, wanted: bool) -> None:

@@ -20,12 +20,11 @@ from rekindle.actors.simulation.scenarios.scenario import (
     unknown_worker,
 )
 from rekindle.actors.spec.policies.group import Group
-from rekindle.actors.spec.validation import nearest
 
-from ..config.problems import NOTHING, ConfigError, ConfigProblem, KeyPath, dotted, shown
-from ..config.toml.line_numbers import line_numbers, line_of
+from ..config.problems import KeyPath
 from ..config.toml.toml_file import read_text, tables
 from .fields import Fields
+from .table_reader import TableReader
 from .vocabulary import LIFE_FIELDS, behaviour_of, expectations_of, move_of
 
 _TOP = (
@@ -35,11 +34,11 @@ _TOP = (
 _GROUP = ("members", "strategy", "max_in_window", "window_s", "on_exhausted")
 _WORKER = (
     "preset", "copies", "reports_health", "restart", "health", "stop", "after", "pause_mode", "breaker",
-    "recycle", "group", "jobs", "ready", "alive", "schedule", "kind", "does", "lives",
+    "recycle", "group", "jobs", "ready", "alive", "schedule", "rollout", "kind", "does", "lives",
 )  # fmt: skip
 _POLICIES = (
     "restart", "health", "stop", "after", "pause_mode", "breaker", "recycle", "group", "jobs", "ready",
-    "alive", "schedule", "kind",
+    "alive", "schedule", "rollout", "kind",
 )  # fmt: skip
 _MOST_COPIES = 1000
 
@@ -61,32 +60,21 @@ def parse_scenario(content: str, path: Path) -> Scenario:
     """
     reader = _Reader(tables(content, path))
     scenario = reader.scenario(path.stem.replace("_", " "))
-    if reader.problems:
-        lines = line_numbers(content)
-        placed = [_placed(path, where, problem, value, lines) for where, problem, value in reader.problems]
-        raise ConfigError(sorted(dict.fromkeys(placed), key=lambda each: each.line or 0))
+    reader.refuse(content, path)
     return scenario
 
 
-def _placed(
-    path: Path, where: KeyPath, problem: str, value: object, lines: Mapping[KeyPath, int]
-) -> ConfigProblem:
-    key = dotted(tuple(part for part in where if not part.isdigit()))
-    return ConfigProblem(str(path), problem, key=key, value=shown(where, value), line=line_of(where, lines))
-
-
-class _Reader:
+class _Reader(TableReader):
     """Reads tables, and notes the problems."""
 
     def __init__(self, raw: Mapping[str, object]) -> None:
-        self.problems: list[tuple[KeyPath, str, object]] = []
-        self._raw = raw
+        super().__init__(raw)
         self._ids: tuple[str, ...] = ()
 
     def scenario(self, name: str) -> Scenario:
         """The scenario, as far as it could be read."""
-        top = self._fields(self._raw, (), _TOP)
-        roles = [role for id_, table in self._tables("worker").items() for role in self._roles(id_, table)]
+        top = self.fields(self.raw, (), _TOP)
+        roles = [role for id_, table in self.tables("worker").items() for role in self._roles(id_, table)]
         roles = self._together(roles)
         self._ids = tuple(role.id for role in roles)
         scenario = Scenario(
@@ -101,52 +89,22 @@ class _Reader:
             top.get("speed", float, 10.0),
         )
         if not 0.1 <= scenario.speed <= 1000:
-            self._note(("speed",), "must be between 0.1 and 1000", scenario.speed)
+            self.note(("speed",), "must be between 0.1 and 1000", scenario.speed)
         if not scenario.lasts_s > 0:
-            self._note(("lasts_s",), "must be above 0", scenario.lasts_s)
+            self.note(("lasts_s",), "must be above 0", scenario.lasts_s)
         if not roles and not self.problems:
-            self._note(("worker",), "is missing: declare at least one [worker.NAME]")
+            self.note(("worker",), "is missing: declare at least one [worker.NAME]")
         return scenario
-
-    # ── tables ───────────────────────────────────────────────────────────────────────────
-
-    def _note(self, where: KeyPath, problem: str, value: object = NOTHING) -> None:
-        self.problems.append((where, problem, value))
-
-    def _fields(self, table: object, where: KeyPath, known: Iterable[str]) -> Fields:
-        names = tuple(known)
-        if not isinstance(table, Mapping):
-            self._note(where, "must be a table", table)
-            return Fields({}, where, self._note)
-        for key in table:
-            if key not in names:
-                hint = nearest(key, names) or f"; known keys: {', '.join(names)}"
-                self._note((*where, key), f"is not a known key{hint}")
-        return Fields(table, where, self._note)
-
-    def _tables(self, name: str) -> Mapping[str, object]:
-        found = self._raw.get(name, {})
-        if isinstance(found, Mapping):
-            return found
-        self._note((name,), f"must be tables: [{name}.NAME]", found)
-        return {}
-
-    def _rows(self, name: str) -> list[tuple[KeyPath, object]]:
-        found = self._raw.get(name, [])
-        if isinstance(found, list):
-            return [((name, str(index)), row) for index, row in enumerate(found)]
-        self._note((name,), f"must be written as [[{name}]]", found)
-        return []
 
     # ── workers ──────────────────────────────────────────────────────────────────────────
 
     def _roles(self, id_: str, table: object) -> list[Role]:
         where = ("worker", id_)
-        fields = self._fields(table, where, _WORKER)
+        fields = self.fields(table, where, _WORKER)
         lives = tuple(self._lives(fields, where))
         copies = fields.get("copies", int, None)
         if copies is not None and not 1 <= copies <= _MOST_COPIES:
-            self._note((*where, "copies"), f"must be between 1 and {_MOST_COPIES}", copies)
+            self.note((*where, "copies"), f"must be between 1 and {_MOST_COPIES}", copies)
             return []
         ids = [id_] if copies is None else [f"{id_}:{index}" for index in range(copies)]
         settings = {name: _settings(fields.raw(name)) for name in _POLICIES if name in fields}
@@ -160,13 +118,13 @@ class _Reader:
             )
         except SpecError as error:
             for problem in error.problems:
-                self._note((*where, *problem.field.split(".")), problem.reason, problem.value)
+                self.note((*where, *problem.field.split(".")), problem.reason, problem.value)
             return []
         return [_copy(made.roles[0], each) for each in ids]
 
     def _together(self, roles: list[Role]) -> list[Role]:
         """The workers in their groups; as they are if a group has a problem, which is noted."""
-        groups = [made for name, table in self._tables("group").items() for made in self._group(name, table)]
+        groups = [made for name, table in self.tables("group").items() for made in self._group(name, table)]
         named = {word for group in groups for word in group.members}
         roles = [_of_table(role, named) for role in roles]
         if not groups or self.problems:
@@ -176,73 +134,52 @@ class _Reader:
         except SpecError as error:
             for problem in error.problems:
                 table = "worker" if problem.field == "after" else "group"
-                self._note((table, error.worker, problem.field), problem.reason, problem.value)
+                self.note((table, error.worker, problem.field), problem.reason, problem.value)
             return roles
 
     def _group(self, name: str, table: object) -> Iterable[Group]:
-        fields = self._fields(table, ("group", name), _GROUP)
+        fields = self.fields(table, ("group", name), _GROUP)
         settings = {key: _settings(fields.raw(key)) for key in _GROUP if key in fields}
         try:
             plain = {key: None if each == "none" else each for key, each in settings.items()}
             yield Group(name, **plain)  # type: ignore[arg-type]
         except SpecError as error:
             for problem in error.problems:
-                self._note(("group", name, problem.field), problem.reason, problem.value)
+                self.note(("group", name, problem.field), problem.reason, problem.value)
 
     def _lives(self, fields: Fields, where: KeyPath) -> Iterable[Behaviour]:
         single, several = fields.raw("does"), fields.raw("lives")
         if single is not None and several is not None:
-            self._note((*where, "does"), "conflicts with `lives`: use one of them")
+            self.note((*where, "does"), "conflicts with `lives`: use one of them")
         if single is not None:
             yield from self._behaviour(single, (*where, "does"))
         if isinstance(several, list):
             for index, each in enumerate(several):
                 yield from self._behaviour(each, (*where, "lives", str(index)))
         elif several is not None:
-            self._note((*where, "lives"), "must be a list of tables", several)
+            self.note((*where, "lives"), "must be a list of tables", several)
 
     def _behaviour(self, table: object, where: KeyPath) -> Iterable[Behaviour]:
-        fields = self._fields(table, where, LIFE_FIELDS)
+        fields = self.fields(table, where, LIFE_FIELDS)
         behaviour = behaviour_of(fields)
         for problem in behaviour.problems():
-            self._note((*where, problem.field), problem.reason, problem.value)
+            self.note((*where, problem.field), problem.reason, problem.value)
         yield behaviour
 
     # ── moves ────────────────────────────────────────────────────────────────────────────
 
     def _planned(self) -> Iterable[Planned]:
-        for where, row in self._rows("move"):
-            word = self._word(where, row)
+        for where, row in self.rows("move"):
+            word = self.word(where, row, MOVES)
             if word is None:
                 continue
             known = ("at", "during", "of", word, *list(MOVES[word].__dataclass_fields__)[1:])
-            fields = self._fields(row, where, known)
+            fields = self.fields(row, where, known)
             move = move_of(word, fields)
             moment = self._moment(fields, move)
             if move is not None and moment is not None:
                 self._check(where, word, planned_problems(moment, self._ids))
                 yield moment
-
-    def _word(self, where: KeyPath, row: object) -> str | None:
-        """The word that names the move of a table."""
-        keys = list(row) if isinstance(row, Mapping) else []
-        words = [str(key) for key in keys if key in MOVES]
-        if len(words) == 1:
-            return words[0]
-        if words:
-            self._note(where, f"has more than one move: {', '.join(words)}; write one table for each")
-            return None
-        known = {
-            "at",
-            "during",
-            "of",
-            *(name for move in MOVES.values() for name in move.__dataclass_fields__),
-        }
-        odd = next((key for key in keys if key not in known), None)
-        hint = "" if odd is None else nearest(odd, MOVES)
-        what = "does not name a move" if odd is None else f"{odd!r} is not a move"
-        self._note(where if odd is None else (*where, odd), f"{what}{hint}; the moves are {', '.join(MOVES)}")
-        return None
 
     def _moment(self, fields: Fields, move: Move | None) -> Planned | None:
         at = fields.raw("at")
@@ -252,12 +189,12 @@ class _Reader:
         )
         during = fields.get("during", str, None)
         if during is not None and during not in tuple(Phase):
-            self._note((*fields.where, "during"), f"must be one of {', '.join(Phase)}", during)
+            self.note((*fields.where, "during"), f"must be one of {', '.join(Phase)}", during)
             return None
         if at is None and during is None:
-            self._note(fields.where, "must have `at` (a time) or `during` (a phase)")
+            self.note(fields.where, "must have `at` (a time) or `during` (a phase)")
         if not 1 <= len(span) <= 2:
-            self._note(
+            self.note(
                 (*fields.where, "at"), "must be a time, or a list of the earliest and the latest time", at
             )
             return None
@@ -265,7 +202,7 @@ class _Reader:
             return None
         of = fields.get("of", str, None) or (getattr(move, "worker", None) if during else None)
         if during is not None and of in (None, EVERY_WORKER):
-            self._note(fields.where, 'has `during` without a worker: add `of = "WORKER"`')
+            self.note(fields.where, 'has `during` without a worker: add `of = "WORKER"`')
             return None
         return Planned(
             move, span[0], span[1] if len(span) == 2 else None, Phase(during) if during else None, of
@@ -274,13 +211,13 @@ class _Reader:
     def _check(self, where: KeyPath, word: str, problems: Iterable[Problem]) -> None:
         for problem in problems:
             key = word if problem.field == "worker" else problem.field
-            self._note((*where, key), problem.reason, problem.value)
+            self.note((*where, key), problem.reason, problem.value)
 
     def _chance(self) -> Iterable[Chance]:
-        if "random" not in self._raw:
+        if "random" not in self.raw:
             return
-        fields = self._fields(
-            self._raw["random"], ("random",), ("moves", "from_s", "until_s", "words", "workers")
+        fields = self.fields(
+            self.raw["random"], ("random",), ("moves", "from_s", "until_s", "words", "workers")
         )
         chance = Chance(
             moves=fields.get("moves", int, 0),
@@ -290,7 +227,7 @@ class _Reader:
             workers=fields.get("workers", tuple[str, ...], ()),
         )
         for problem in chance_problems(chance, self._ids):
-            self._note(tuple(problem.field.split(".")), problem.reason)
+            self.note(tuple(problem.field.split(".")), problem.reason)
         yield chance
 
     # ── expectations ─────────────────────────────────────────────────────────────────────
@@ -300,14 +237,14 @@ class _Reader:
             "worker", "status", "by_s", "after_s", "restarts", "streak", "deaths", "starts", "delays_s",
             "events", "reasons", "nothing_starts_after_failed",
         )  # fmt: skip
-        for where, row in self._rows("expect"):
-            fields = self._fields(row, where, known)
+        for where, row in self.rows("expect"):
+            fields = self.fields(row, where, known)
             worker = fields.get("worker", str, None)
             if worker is None:
-                self._note(where, "must name a `worker`")
+                self.note(where, "must name a `worker`")
                 continue
             if worker != EVERY_WORKER and worker not in self._ids:
-                self._note((*where, "worker"), unknown_worker("", worker, self._ids).reason)
+                self.note((*where, "worker"), unknown_worker("", worker, self._ids).reason)
                 continue
             self._check_words(fields)
             for each in self._ids if worker == EVERY_WORKER else (worker,):
@@ -317,11 +254,11 @@ class _Reader:
         status = fields.raw("status")
         words = (*STATUSES, *SHOWN)
         if status is not None and status not in words:
-            self._note((*fields.where, "status"), f"must be one of {', '.join(words)}", status)
+            self.note((*fields.where, "status"), f"must be one of {', '.join(words)}", status)
         events = fields.raw("events")
         for event in events if isinstance(events, list) else ():
             if event not in EVENTS:
-                self._note((*fields.where, "events"), f"{event!r} is not an event; use {', '.join(EVENTS)}")
+                self.note((*fields.where, "events"), f"{event!r} is not an event; use {', '.join(EVENTS)}")
 
 
 def _settings(value: object) -> object:

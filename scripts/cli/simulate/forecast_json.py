@@ -9,10 +9,10 @@ from typing import Any
 from rekindle.actors.rules.forecast import PastLife
 
 from .due_lines import outlook_document
-from .named_forecast import Named, Question, compared, mean_per_hour, verdict_words
+from .named_forecast import ForecastQuestion, Named, compared, mean_per_hour, verdict_words
 
 
-def document(question: Question, answers: Sequence[Named]) -> dict[str, Any]:
+def document(question: ForecastQuestion, answers: Sequence[Named]) -> dict[str, Any]:
     """The question and every answer to it."""
     end_ms = compared(answers)
     return {
@@ -26,7 +26,7 @@ def document(question: Question, answers: Sequence[Named]) -> dict[str, Any]:
     }
 
 
-def _forecast(question: Question, named: Named, end_ms: int) -> dict[str, Any]:
+def _forecast(question: ForecastQuestion, named: Named, end_ms: int) -> dict[str, Any]:
     forecast = named.forecast
     up = forecast.up_ms(end_ms)
     return {

@@ -12,8 +12,8 @@ from ..render.status_table import table
 from ..render.text import cells, cut, padded, printable
 from .due_lines import outlook_lines
 from .named_forecast import (
+    ForecastQuestion,
     Named,
-    Question,
     clock,
     compared,
     lasting,
@@ -78,7 +78,7 @@ class Canvas:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
-def lines(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
+def lines(question: ForecastQuestion, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
     """The whole output, line by line."""
     end_ms = compared(answers)
     if question.schedule is not None:
@@ -164,7 +164,7 @@ def bar(value: int, longest: int, brush: Brush) -> str:
 # ── to scale ─────────────────────────────────────────────────────────────────────────────
 
 
-def strips(question: Question, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
+def strips(question: ForecastQuestion, answers: Sequence[Named], canvas: Canvas) -> Iterator[str]:
     """One strip for each policy over a common time axis."""
     end_ms = span_of(each.forecast for each in answers)
     end_ms = max(end_ms, round((question.outage_ms or 0) * 1.05))

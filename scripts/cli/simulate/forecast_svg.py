@@ -13,8 +13,8 @@ from rekindle.actors.rules.forecast import Forecast, ForecastEnd
 
 from ..render.text import cut, printable
 from .named_forecast import (
+    ForecastQuestion,
     Named,
-    Question,
     compared,
     lasting,
     restart_words,
@@ -34,7 +34,7 @@ _MOST_RECTS = 600
 _LONGEST_TEXT = 118
 
 
-def picture(question: Question, answers: Sequence[Named]) -> str:
+def picture(question: ForecastQuestion, answers: Sequence[Named]) -> str:
     """The whole document."""
     end_ms = max(span_of(each.forecast for each in answers), round((question.outage_ms or 0) * 1.05))
     canvas = _Canvas(end_ms, len(answers))
@@ -77,7 +77,7 @@ class _Canvas:
         return round(_LEFT + min(1.0, moment_ms / self.end_ms) * (WIDTH - _LEFT - _RIGHT), 2)
 
 
-def _legend(question: Question) -> Iterator[str]:
+def _legend(question: ForecastQuestion) -> Iterator[str]:
     x, y = _LEFT, 54
     words = [("up", "up"), ("waits", "waits for its restart"), ("cross", "stays down")]
     if question.outage_ms is not None:
@@ -114,7 +114,7 @@ def _outage(outage_ms: int, canvas: _Canvas) -> Iterator[str]:
 # ── one strip for each policy ────────────────────────────────────────────────────────────
 
 
-def _row(question: Question, answers: Sequence[Named], row: int, canvas: _Canvas) -> Iterator[str]:
+def _row(question: ForecastQuestion, answers: Sequence[Named], row: int, canvas: _Canvas) -> Iterator[str]:
     named = answers[row]
     forecast, y = named.forecast, _TOP + row * _ROW + 22
     words = verdict_words(forecast, question)

@@ -18,12 +18,13 @@ from rekindle.actors.rules.forecast import Behaviour, dying, forecast, history, 
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 
 from ..client import UnknownWorkerError
-from ..config import Config, ConfigError, Group, load
+from ..config import Config, ConfigError, WorkerTable, load
 from ..console.clock import now_ms
 from ..console.exits import FAILED, say
+from ..console.options import Where
 from ..render.text import printable
 from .due_times import Outlook, outlook, zone_of
-from .named_forecast import Named, Question, lasting
+from .named_forecast import ForecastQuestion, Named, lasting
 from .policies import Candidate, QuestionError, of_group, of_preset, of_text, scheduled
 from .recorded_deaths import recorded_lives
 
@@ -48,14 +49,14 @@ class SimulateRequest:
     replay: str | None
     for_s: float | None
     seed: int
-    state: Path
+    state: Where
     every: str | None = None
     cron: str | None = None
     timezone: str | None = None
     start: datetime | None = None
 
 
-def answer(asked: SimulateRequest) -> tuple[Question, list[Named]]:
+def answer(asked: SimulateRequest) -> tuple[ForecastQuestion, list[Named]]:
     """The question, and a forecast for each policy.
 
     Raises:
@@ -131,7 +132,7 @@ def _candidate(asked: SimulateRequest, config: Config | None) -> Candidate:
     return of_group(config, _group(config, asked.worker or asked.replay), asked.changes)
 
 
-def _group(config: Config, name: str | None) -> Group:
+def _group(config: Config, name: str | None) -> WorkerTable:
     if name is None and len(config.groups) == 1:
         return config.groups[0]
     names = ", ".join(group.name for group in config.groups) or "none"
@@ -195,10 +196,10 @@ def _question(
     candidates: Sequence[Candidate],
     deaths: Sequence[DeathRecord] | None,
     schedule: Outlook | None,
-) -> Question:
+) -> ForecastQuestion:
     jittered = any(each.policy.jitter for each in candidates)
     outage_ms = None if asked.outage is None else round(asked.outage * 1000)
-    return Question(
+    return ForecastQuestion(
         about=_about(asked, deaths, outage_ms, "a worker" if schedule is None else "a run"),
         outage_ms=outage_ms,
         replayed=asked.replay,

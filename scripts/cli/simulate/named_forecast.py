@@ -28,7 +28,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ForecastQuestion:
     """The question in words, and what all answers have in common."""
 
     about: str
@@ -100,7 +100,7 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def verdict_words(forecast: Forecast, question: Question) -> str:
+def verdict_words(forecast: Forecast, question: ForecastQuestion) -> str:
     """The verdict in one sentence."""
     at, deaths = lasting(forecast.at_ms), ordinal(len(forecast.lives))
     match forecast.verdict:
@@ -123,7 +123,7 @@ def verdict_words(forecast: Forecast, question: Question) -> str:
             return f"Lives on: restarted after every one of the {many} deaths; up again after {at}."
 
 
-def _early(forecast: Forecast, question: Question) -> str:
+def _early(forecast: Forecast, question: ForecastQuestion) -> str:
     if question.outage_ms is None or forecast.at_ms >= question.outage_ms:
         return ""
     return f" The outage lasts {lasting(question.outage_ms - forecast.at_ms)} longer."

@@ -12,7 +12,7 @@ from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.presets import PRESETS, overridden
 from rekindle.actors.spec.validation import nearest
 
-from ..config.model import Config, Group
+from ..config.model import Config, WorkerTable
 from ..render.text import seconds_of
 
 FIELDS = tuple(each.name for each in fields(RestartPolicy))
@@ -56,7 +56,7 @@ def of_text(text: str) -> Candidate:
     return of_preset(name, changes)
 
 
-def of_group(config: Config, group: Group, changes: Iterable[str] = ()) -> Candidate:
+def of_group(config: Config, group: WorkerTable, changes: Iterable[str] = ()) -> Candidate:
     """The policy of a group of workers in a file, with changes."""
     template = group.template
     named = Candidate(f"{group.name} in {config.path.name}", template.restart, template.schedule)

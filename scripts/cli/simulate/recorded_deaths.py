@@ -10,7 +10,7 @@ from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.records import DeathRecord
 
 from ..client import NoSupervisorError, UnknownWorkerError, path_of
-from ..console.options import client_of
+from ..console.options import Where, client_of
 from ..state_files import DATABASE_NAME
 
 MOST_DEATHS = 1000
@@ -18,12 +18,12 @@ _CAUSES = {cause.value: cause for cause in Cause}
 _ACTIONS = {action.value: action for action in Action}
 
 
-def recorded_lives(component_id: str, state: Path, database: str | None = None) -> tuple[DeathRecord, ...]:
+def recorded_lives(component_id: str, state: Where, database: str | None = None) -> tuple[DeathRecord, ...]:
     """The deaths of a worker, oldest first, at most `MOST_DEATHS` of them.
 
     Args:
         component_id: the worker.
-        state: the state directory of its supervisor.
+        state: the state directory of its supervisor, or its URL.
         database: the database, if it is not in the state directory.
 
     Raises:
@@ -34,6 +34,8 @@ def recorded_lives(component_id: str, state: Path, database: str | None = None) 
     try:
         answer = client_of(state).get(path_of("workers", component_id, "history") + f"?limit={MOST_DEATHS}")
     except NoSupervisorError as error:
+        if not isinstance(state, Path):
+            raise
         found = _from_database(component_id, state, database, error)
     else:
         found = tuple(_record(row) for row in reversed(answer["deaths"]))

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors.rules import circuit_breaker
-from rekindle.actors.rules.circuit_breaker import Closed, Elapsed, HalfOpen, Open
+from rekindle.actors.rules.circuit_breaker import Closed, HalfOpen, Open, WaitElapsed
+from rekindle.actors.supervision import canaries
 from rekindle.actors.supervisor import breakers
 
 
@@ -75,7 +77,7 @@ def starts_everything_as_a_canary(patch: pytest.MonkeyPatch) -> None:
 
     def opened(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
         after = right(state, trigger, policy, now_ms)
-        return Closed() if isinstance(trigger, Elapsed) and isinstance(after, HalfOpen) else after
+        return Closed() if isinstance(trigger, WaitElapsed) and isinstance(after, HalfOpen) else after
 
     patch.setattr(circuit_breaker, "_open", opened)
 
@@ -105,7 +107,7 @@ def closes_with_a_canary_that_flaps(patch: pytest.MonkeyPatch) -> None:
     right = circuit_breaker._half_open
 
     def half_open(state: Any, trigger: Any, policy: Any, now_ms: int) -> Any:
-        if isinstance(trigger, circuit_breaker.Health) and not trigger.healthy:
+        if isinstance(trigger, circuit_breaker.HealthChanged) and not trigger.healthy:
             return state
         return right(state, trigger, policy, now_ms)
 
@@ -132,3 +134,63 @@ def brings_back_one_worker_only(patch: pytest.MonkeyPatch) -> None:
             del self._start
 
     patch.setattr(breakers.Breakers, "_act_on", act_on)
+
+
+def counts_deaths_of_any_age(patch: pytest.MonkeyPatch) -> None:
+    """A death long ago helps to open a breaker."""
+    edit(patch, circuit_breaker._closed, "at > since and who", "who")
+
+
+def waits_too_little_after_a_dead_canary(patch: pytest.MonkeyPatch) -> None:
+    """The delay of canaries doubles one canary later."""
+    edit(patch, circuit_breaker._half_open, "2 ** min(state.attempt + 1, 30)", "2 ** min(state.attempt, 30)")
+
+
+def forgets_the_longest_delay_of_canaries(patch: pytest.MonkeyPatch) -> None:
+    """Canaries are tried less and less often, without a limit."""
+    edit(patch, circuit_breaker._half_open, ", policy.canary_max_delay_s)", ", 1e9)")
+
+
+def tries_the_same_canary_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """One broken worker blocks the others."""
+    edit(patch, circuit_breaker._open, "held[state.attempt % len(held)]", "held[0]")
+
+
+def waits_again_after_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """A breaker that was open waits before its first canary."""
+    edit(patch, breakers.Breakers.restore, "wall - since), now, why)", "wall - since), now + 5000, why)")
+
+
+def remembers_the_first_health_of_a_canary(patch: pytest.MonkeyPatch) -> None:
+    """A canary that is healthy again counts as healthy all the time."""
+    edit(
+        patch,
+        circuit_breaker._half_open,
+        "healthy_ms=now_ms if healthy else None",
+        "healthy_ms=(state.healthy_ms or now_ms) if healthy else state.healthy_ms",
+    )
+
+
+def leaves_too_little_time_for_a_trial(patch: pytest.MonkeyPatch) -> None:
+    """The time to start does not belong to the trial of a canary."""
+    edit(
+        patch,
+        canaries.trial_s,
+        "max((workers[id_].spec.health.startup_timeout_s for id_ in ids), default=0.0) + HOLDS * hold_s",
+        "HOLDS * hold_s",
+    )
+
+
+def leaves_too_much_time_for_a_trial(patch: pytest.MonkeyPatch) -> None:
+    """A canary has twice the time to hold."""
+    edit(patch, canaries.trial_s, "+ HOLDS * hold_s", "+ 2 * HOLDS * hold_s")
+
+
+def holds_nothing_while_a_canary_is_tried(patch: pytest.MonkeyPatch) -> None:
+    """The other workers start beside the canary."""
+    edit(
+        patch,
+        circuit_breaker.holds,
+        "case HalfOpen(canary=canary, why=why) if canary != component_id:",
+        "case HalfOpen() if False:",
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors.deaths.death import Death
 from rekindle.actors.rules import restarts
@@ -13,6 +14,7 @@ from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.supervision import group_rules as groups
 from rekindle.actors.supervision.worker import Worker, WorkerStep
 from rekindle.actors.supervisor import actor
+from rekindle.actors.supervisor.groups import Groups
 
 
 def starts_before_the_others_have_ended(patch: pytest.MonkeyPatch) -> None:
@@ -63,3 +65,93 @@ def allows_one_boot_failure_too_many(patch: pytest.MonkeyPatch) -> None:
         return replace(decision, state=replace(decision.state, boot_failures=state.boot_failures + 1))
 
     patch.setattr(restarts, "_uncounted", uncounted)
+
+
+def never_forgets_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """The window of a group's budget is ignored."""
+    edit(patch, groups.recent, " if now_ms - at < group.window_s * 1000", "")
+
+
+def allows_a_group_one_restart_more(patch: pytest.MonkeyPatch) -> None:
+    """A group restarts once more than its budget says."""
+    edit(patch, groups.rule, "used < group.max_in_window", "used <= group.max_in_window")
+
+
+def allows_a_group_one_restart_less(patch: pytest.MonkeyPatch) -> None:
+    """A group is given up one restart early."""
+    edit(patch, groups.rule, "used < group.max_in_window", "used + 1 < group.max_in_window")
+
+
+def forgets_the_budget_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """A new supervisor allows a group its whole budget."""
+    edit(patch, Groups.restore, "if restarts:", "if False:")
+
+
+def forgets_at_a_restart_what_is_given_up(patch: pytest.MonkeyPatch) -> None:
+    """A new supervisor starts a group that was given up."""
+    edit(patch, Groups.restore, "if given_up is not None:", "if False:")
+
+
+def takes_stamps_from_the_future(patch: pytest.MonkeyPatch) -> None:
+    """Restarts that a clock which was set back dates into the future stay for ever."""
+    edit(patch, Groups.restore, "now - max(0, wall - at)", "now - (wall - at)")
+
+
+def gives_up_for_what_is_not_counted(patch: pytest.MonkeyPatch) -> None:
+    """An exit that no limit counts spends the budget of a group."""
+    edit(
+        patch,
+        groups.rule,
+        "if action in (Action.HELD, Action.RESTART_UNCOUNTED):",
+        "if action is Action.HELD:",
+    )
+
+
+def keeps_the_budget_of_what_was_given_up(patch: pytest.MonkeyPatch) -> None:
+    """A group that is started again has no budget."""
+    edit(patch, Groups._note, "self._budgets.pop(group.name, None)", "pass")
+
+
+def leaves_the_others_of_a_restored_group_down(patch: pytest.MonkeyPatch) -> None:
+    """Only the member that died last comes back."""
+    edit(
+        patch,
+        Groups.start_restored,
+        "self._start([worker.id for worker in barred if not self._orders.down(worker)])",
+        "pass",
+    )
+
+
+def restores_a_group_by_a_reset(patch: pytest.MonkeyPatch) -> None:
+    """A group starts although the member that died last does not."""
+    edit(
+        patch,
+        Groups._is_back,
+        "not down and not isinstance(worker.phase, Failed)",
+        "not isinstance(worker.phase, Failed)",
+    )
+
+
+def restarts_the_siblings_of_the_same_table(patch: pytest.MonkeyPatch) -> None:
+    """`rest_for_one` also restarts the workers beside the dead one."""
+    edit(
+        patch,
+        groups._falls,
+        "place.position > ruling.from_position",
+        "place.position >= ruling.from_position",
+    )
+
+
+def stops_a_group_in_the_order_of_its_starts(patch: pytest.MonkeyPatch) -> None:
+    """What falls with a dead member falls in the wrong order."""
+    edit(patch, groups.affected, "tuple(reversed(chosen))", "tuple(chosen)")
+
+
+def restarts_a_temporary_worker(patch: pytest.MonkeyPatch) -> None:
+    """A worker that is never restarted is restarted with its group."""
+    edit(patch, groups.fall, "relaunch=not worker.spec.temporary", "relaunch=True")
+
+
+def starts_while_another_member_waits(patch: pytest.MonkeyPatch) -> None:
+    """A group runs in part while a member waits for its delay."""
+    edit(patch, groups.waits_for, "isinstance(other.phase, BackingOff) and", "False and")

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors import health_monitor
 from rekindle.actors.health_monitor import HealthMonitor
-from rekindle.actors.rules.worker_health import health, health_states
+from rekindle.actors.rules.worker_health import health, health_states, watchdog
+from rekindle.actors.rules.worker_health.observed_worker import ObservedWorker
 
 
 def accepts_frames_of_older_generations(patch: pytest.MonkeyPatch) -> None:
@@ -118,3 +120,88 @@ def ignores_garbage(patch: pytest.MonkeyPatch) -> None:
 def grants_less_than_the_shortest_recovery(patch: pytest.MonkeyPatch) -> None:
     """A worker that asks for a moment gets only that."""
     patch.setattr(health, "clamp_recovery", lambda asked, policy: min(asked or 0.0, policy.recovery_max_s))
+
+
+def forgets_conditions_in_a_recovery(patch: pytest.MonkeyPatch) -> None:
+    """A worker that recovers during its start awaits only its frame."""
+    edit(
+        patch,
+        health._start_of,
+        "return state if isinstance(state, Pending) and without(state.awaits, Condition.FRAME) else None",
+        "return None",
+    )
+
+
+def misses_conditions_in_a_recovery(patch: pytest.MonkeyPatch) -> None:
+    """A condition that is met during a recovery is awaited still."""
+    edit(
+        patch,
+        health.advance,
+        "return HealthStep(msgspec.structs.replace(state, start=_checked(start, trigger)))",
+        "return HealthStep(state)",
+    )
+
+
+def counts_a_recovery_as_a_start(patch: pytest.MonkeyPatch) -> None:
+    """The time of a recovery counts as time of the start."""
+    edit(patch, health._reported, " + now - state.entered", "")
+
+
+def is_ready_with_one_condition(patch: pytest.MonkeyPatch) -> None:
+    """The first condition that is met is enough."""
+    edit(patch, health._met, "awaits=without(state.awaits, condition)", "awaits=()")
+
+
+def waits_for_ever_for_a_condition(patch: pytest.MonkeyPatch) -> None:
+    """A start that also has to last has no deadline."""
+    edit(
+        patch,
+        health.deadline,
+        "return ripe if len(awaits) == 1 else min(ripe, since + policy.startup_timeout_s)",
+        "return ripe",
+    )
+
+
+def never_awaits_a_keep_alive(patch: pytest.MonkeyPatch) -> None:
+    """A worker that promised keep-alives need not send any."""
+    edit(patch, watchdog.deadline, "return watchdog.fed + watchdog.every_s", "return None")
+
+
+def awaits_keep_alives_from_the_start(patch: pytest.MonkeyPatch) -> None:
+    """Keep-alives are awaited before the worker is ready."""
+    edit(
+        patch,
+        watchdog.watchdog_of,
+        "Watchdog(ready.watchdog_s, stop_s=stop_s)",
+        "Watchdog(ready.watchdog_s, fed=0.0, stop_s=stop_s)",
+    )
+
+
+def a_good_probe_changes_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Failures of a probe count although others passed between them."""
+    edit(patch, health._passed, "if not isinstance(state, Unhealthy) or not state.failing:", "if True:")
+
+
+def tolerates_one_failed_probe_more(patch: pytest.MonkeyPatch) -> None:
+    """A worker is ended one failure late."""
+    edit(patch, health._failed, "failed >= answer.most", "failed > answer.most")
+
+
+def tolerates_one_failed_probe_less(patch: pytest.MonkeyPatch) -> None:
+    """A worker is ended one failure early."""
+    edit(patch, health._failed, "failed >= answer.most", "failed + 1 >= answer.most")
+
+
+def takes_a_frame_for_a_good_probe(patch: pytest.MonkeyPatch) -> None:
+    """A healthy frame makes up for a failed probe."""
+    edit(
+        patch,
+        health._reported,
+        "isinstance(state, Unhealthy) and state.failing:",
+        "isinstance(state, Unhealthy) and False:",
+    )
+
+
+def counts_probes_while_the_breaker_is_open(patch: pytest.MonkeyPatch) -> None:
+    """A probe that fails in an outage ends its worker."""
+    edit(patch, ObservedWorker.probed, " and self.breaker not in breakers", "")

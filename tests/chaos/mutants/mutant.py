@@ -1,11 +1,15 @@
 """A mistake that is planted in the supervisor, and how chaos is asked to find it."""
 
 from __future__ import annotations
+import __future__
 
+import inspect
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
+from types import FunctionType
 
 import pytest
 
@@ -90,3 +94,19 @@ def _conviction(name: str, scenario: Scenario, outcome: Outcome, runs: int, shru
     small = smallest(outcome) if outcome.violations and shrunk else outcome
     lines = tuple(Failure(small, repeats(name, small, scenario)).lines())
     return Conviction(name, runs, small, lines)
+
+
+def edit(patch: pytest.MonkeyPatch, function: Callable[..., object], right: str, wrong: str) -> None:
+    """Change one place in the source of a function, for everything that calls it."""
+    assert isinstance(function, FunctionType)
+    source = textwrap.dedent(inspect.getsource(function)).removeprefix("@property\n")
+    assert source.count(right) == 1, f"{function.__qualname__} has {right!r} {source.count(right)} times"
+    code = compile(
+        source.replace(right, wrong),
+        f"<{function.__qualname__}>",
+        "exec",
+        __future__.annotations.compiler_flag,
+    )
+    scope: dict[str, FunctionType] = {}
+    exec(code, function.__globals__, scope)  # noqa: S102  # the source is ours
+    patch.setattr(function, "__code__", scope[function.__name__].__code__)

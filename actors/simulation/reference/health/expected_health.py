@@ -122,7 +122,7 @@ class _Life:
         return since + staleness * (floor((at - since) / staleness + EXACT_S) + 1)
 
 
-class Health(Promise):
+class ExpectedHealth(Promise):
     """Health follows from what workers say, and from how long they say nothing."""
 
     rule: ClassVar[str] = "health follows the frames"

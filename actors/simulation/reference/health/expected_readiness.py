@@ -1,7 +1,8 @@
-"""Pure: when a worker may be healthy for the first time, recomputed from what the monitor was told.
+"""Pure: when a worker is healthy for the first time, recomputed from what the monitor was told.
 
-All conditions of its spec are met, and its process has lived as long as the spec says; one second, if it
-is a program that says nothing of itself and its spec names no condition.
+It is when all conditions of its spec are met, and its process has lived as long as the spec says; one second,
+if it is a program that says nothing of itself and its spec names no condition. It dies of its start if that
+takes too long; a recovery does not count, nor that it only has to live on.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ....spec.worker_spec import WorkerSpec
-from ...scenarios.history import Announced, ConditionMet, Spawned, SupervisorStarted
+from ...scenarios.history import (
+    Announced,
+    ConditionMet,
+    Decided,
+    Heard,
+    HostResumed,
+    Ordered,
+    Spawned,
+    SupervisorStarted,
+)
 from ...scenarios.known_state import Facts
 from ..promise import EXACT_S, Deadlines, Promise
 
 DEFAULT_S = 1.0
+FRAME = "frame"
 _LOOKED_AT = ("http", "tcp", "command", "output", "notify")
 
 
@@ -25,9 +36,19 @@ class _Start:
 
     generation: int
     at: float
+    since: float
+    """When its start began; a recovery does not count."""
     awaits: set[str]
     lives_s: float
     met: set[str] = field(default_factory=set)
+    recovers_since: float | None = None
+    is_unsure: bool = False
+    """Whether its time may have begun again: the host slept, or it was paused."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it only has to live on."""
+        return self.recovers_since is None and self.awaits <= self.met
 
 
 class Readiness(Promise):
@@ -40,34 +61,121 @@ class Readiness(Promise):
         self._starts: dict[str, _Start] = {}
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
-        """Starts, conditions, and changes of health."""
+        """Starts, conditions, frames, and changes of health."""
         return {
             SupervisorStarted: lambda _entry: self._starts.clear(),
             Spawned: self._spawned,
             ConditionMet: self._met,
+            Heard: self._heard,
+            HostResumed: lambda _entry: self._disturbed(None),
+            Ordered: self._ordered,
             Announced: self._announced,
+            Decided: self._decided,
         }
 
     def _spawned(self, entry: Spawned) -> None:
-        spec = self.facts.workers[entry.worker].spec
-        start = _Start(entry.generation, entry.at, _conditions(spec), _lives_s(spec))
+        worker = self.facts.workers[entry.worker]
+        spec = worker.spec
+        since = worker.begun_at if worker.begun == entry.generation else entry.at
+        awaits = _conditions(spec) | ({FRAME} if spec.run.reports_health else set())
+        start = _Start(entry.generation, entry.at, since, awaits, _lives_s(spec))
         self._starts[entry.worker] = start
-        if not start.awaits and not spec.run.reports_health:
-            self.by(entry.worker, entry.at + start.lives_s, lambda: self._late(entry.worker, start))
+        if start.is_complete:
+            self._must_be_ready(entry.worker, start, entry.at)
+        if spec.ready is not None:
+            self._must_end(entry.worker, start)
 
-    def _late(self, id_: str, start: _Start) -> str | None:
-        worker = self.facts.workers[id_]
-        is_awaited = self._starts.get(id_) is start and worker.living == start.generation
-        if not is_awaited or worker.is_ending or start.generation in worker.decided:
-            return None
-        return f"{id_} #{start.generation} is not ready after it has lived for {start.lives_s:g} s"
+    def _disturbed(self, worker: str | None) -> None:
+        for each in self.facts.each(worker):
+            if each.spec.id in self._starts:
+                self._starts[each.spec.id].is_unsure = True
+
+    def _ordered(self, entry: Ordered) -> None:
+        if entry.order in ("pause", "resume"):
+            self._disturbed(entry.worker)
+
+    # ── what it awaits ───────────────────────────────────────────────────────────────────
+
+    def _of(self, entry: ConditionMet | Heard) -> _Start | None:
+        start = self._starts.get(entry.worker)
+        return start if start is not None and start.generation == entry.generation else None
 
     def _met(self, entry: ConditionMet) -> None:
-        start = self._starts.get(entry.worker)
-        if start is not None and start.generation == entry.generation:
+        if (start := self._of(entry)) is not None:
             start.met.add(entry.condition)
+            self._look(entry.worker, start, entry.at)
+
+    def _heard(self, entry: Heard) -> None:
+        start = self._of(entry)
+        if start is None:
+            return
+        may_recover = self.facts.workers[entry.worker].spec.health.recovery_max_s is not None
+        if entry.status == "recovering" and may_recover:
+            start.met.discard(FRAME)
+            if start.recovers_since is None:
+                start.recovers_since = entry.at
+        elif entry.status == "healthy":
+            start.met.add(FRAME)
+            if start.recovers_since is not None:
+                start.since += entry.at - start.recovers_since
+                start.recovers_since = None
+                self._must_end(entry.worker, start)
+            self._look(entry.worker, start, entry.at)
+
+    def _look(self, id_: str, start: _Start, at: float) -> None:
+        if start.is_complete:
+            self._must_be_ready(id_, start, max(at, start.at + start.lives_s))
+
+    def _must_be_ready(self, id_: str, start: _Start, by: float) -> None:
+        due = max(by, start.at + start.lives_s)
+
+        def why() -> str | None:
+            if not start.is_complete or not self._is_watched(id_, start) or self.facts.an_actor_raised:
+                return None
+            return f"{id_} #{start.generation} is not ready, and has nothing to wait for since {due:g}"
+
+        self.by((id_, "ready"), due, why)
+
+    def _must_end(self, id_: str, start: _Start) -> None:
+        due = start.since + self.facts.workers[id_].spec.health.startup_timeout_s
+        since = start.since
+
+        def why() -> str | None:
+            is_same = start.since == since and start.recovers_since is None and not start.is_unsure
+            if start.is_complete or not is_same or not self._is_watched(id_, start):
+                return None
+            if self.facts.an_actor_raised:
+                return None
+            return f"{id_} #{start.generation} is not given up at {due:g}, although it is not ready"
+
+        self.by((id_, "given up"), due, why)
+
+    def _is_watched(self, id_: str, start: _Start) -> bool:
+        worker = self.facts.workers[id_]
+        is_awaited = self._starts.get(id_) is start and worker.living == start.generation
+        return is_awaited and not worker.is_ending and start.generation not in worker.decided
+
+    # ── conclusions ──────────────────────────────────────────────────────────────────────
+
+    def _decided(self, entry: Decided) -> Iterator[str]:
+        start = self._starts.pop(entry.worker, None)
+        if start is None or start.generation != entry.generation or entry.cause != "startup_timeout":
+            return
+        spec = self.facts.workers[entry.worker].spec
+        at = entry.at if entry.died_at is None else entry.died_at
+        if self.facts.an_actor_raised or spec.ready is None:
+            return
+        name = f"{entry.worker} #{entry.generation}"
+        if start.recovers_since is not None:
+            yield f"{name} is dead by {entry.cause} while it recovers"
+        elif start.is_complete:
+            yield f"{name} is dead by {entry.cause}, and only had to live on"
+        elif at < start.since + spec.health.startup_timeout_s - EXACT_S:
+            yield f"{name} is dead by {entry.cause} after {at - start.since:g} s"
 
     def _announced(self, entry: Announced) -> Iterator[str]:
+        if entry.event in ("pause_began", "pause_ended"):
+            self._disturbed(entry.worker)
         start = self._starts.get(entry.worker or "")
         if entry.event != "status_changed" or entry.new != "healthy" or start is None:
             return

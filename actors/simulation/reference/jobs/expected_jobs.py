@@ -32,7 +32,7 @@ from ...scenarios.known_state import Facts
 from ..promise import EXACT_S, SETTLED_S, Deadlines, Promise
 from .job_chains import Chains
 from .known_job import Incarnation, KnownJob
-from .queue_limits import Limits
+from .queue_limits import ExpectedLimits
 
 KEPT = Retention()
 """What is kept of the past where nothing else is said."""
@@ -47,7 +47,7 @@ def _days_kept(state: str) -> float | None:
     return KEPT.job_days if state in ended else KEPT.history_days if state == "toxic" else None
 
 
-class Jobs(Promise):
+class ExpectedJobs(Promise):
     """Jobs are executed one at a time, in order, blamed for what they did, and never lost."""
 
     rule: ClassVar[str] = "jobs"
@@ -56,7 +56,7 @@ class Jobs(Promise):
         super().__init__(facts, deadlines)
         self._jobs: dict[int, KnownJob] = {}
         self._chains = Chains(self._jobs)
-        self._limits = Limits()
+        self._limits = ExpectedLimits()
         self._is_blameless: dict[Incarnation, bool] = {}
         """The cause of each death as it was decided last; a decision may be lost with its supervisor."""
         self._recorded: set[Incarnation] = set()

@@ -19,7 +19,7 @@ BACK_MS = 60_000
 
 
 @dataclass(slots=True)
-class Tokens:
+class ExpectedTokens:
     """The tokens of a queue, or of one key of it."""
 
     most: int
@@ -42,12 +42,12 @@ class Tokens:
         return self.left
 
 
-class Limits:
+class ExpectedLimits:
     """The limits of every queue, and what is left of them."""
 
     def __init__(self) -> None:
         self._limits: dict[str, QueueLimited] = {}
-        self._tokens: dict[tuple[str, str | None], Tokens] = {}
+        self._tokens: dict[tuple[str, str | None], ExpectedTokens] = {}
         self._unsure_ms: dict[str, int] = {}
         """For how long tokens may be missing after a change."""
 
@@ -97,7 +97,7 @@ class Limits:
         if limits.key_rate is not None and key is not None:
             yield key, limits.key_rate
 
-    def _bucket(self, limits: QueueLimited, key: str | None, rate: int, wall_ms: int) -> Tokens:
+    def _bucket(self, limits: QueueLimited, key: str | None, rate: int, wall_ms: int) -> ExpectedTokens:
         sure_from = wall_ms + self._unsure_ms[limits.queue]
-        new = Tokens(rate, limits.per_ms, wall_ms, sure_from)
+        new = ExpectedTokens(rate, limits.per_ms, wall_ms, sure_from)
         return self._tokens.setdefault((limits.queue, key), new)

@@ -43,6 +43,7 @@ from rekindle.actors.simulation.scenarios.history import (
     TimerDropped,
     TimerFired,
     TimerSet,
+    decoded,
 )
 from rekindle.actors.simulation.supervisor_life import ScriptedMistakeError, is_stable
 
@@ -73,8 +74,17 @@ class Journal:
         return self.wall(time.time_ns() // 1_000_000)
 
     def note(self, entry: AnyEntry) -> None:
-        """Append an entry; it survives a SIGKILL of this process."""
-        os.write(self._fd, msgspec.json.encode(entry) + b"\n")
+        """Append an entry; a SIGKILL of this process can cut it off, and no other one."""
+        os.write(self._fd, b"\n" + msgspec.json.encode(entry) + b"\n")
+
+
+def entries_of(written: bytes) -> list[AnyEntry]:
+    """The entries of a journal to which other processes may be writing, without those that were cut off."""
+    entries: list[AnyEntry] = []
+    for line in written[: written.rfind(b"\n") + 1].splitlines():
+        with contextlib.suppress(msgspec.DecodeError):
+            entries += decoded((line,))
+    return entries
 
 
 class JumpingClock(RealClock):
@@ -111,6 +121,7 @@ class ActorRecorder:
         self._reached = reached
         self._armed: list[tuple[Phase, str, int, bool]] = []
         self._generations: dict[str, int] = {}
+        self._spawned: dict[str, int] = {}
         self._living: set[str] = set()
         self._stable: set[str] = set()
         self._delayed: list[tuple[Phase, str, int, bool]] = []
@@ -206,7 +217,9 @@ class ActorRecorder:
                 self.at(Phase.STOP, actor._spec.id)
             case ProcessStarted(component_id=id_, generation=generation, pid=pid) if name == "WorkerProxy":
                 self._living.add(id_)
-                self._journal.note(Spawned(now, id_, generation, pid))
+                if self._spawned.get(id_) != generation:  # else a proxy that raised is told again
+                    self._spawned[id_] = generation
+                    self._journal.note(Spawned(now, id_, generation, pid))
             case SpawnFailed(component_id=id_, generation=generation, error=error) if name == "WorkerProxy":
                 self._journal.note(SpawnRefused(now, id_, generation, error))
             case ProcessExited(component_id=id_, generation=generation, exit=exit_) if name == "WorkerProxy":

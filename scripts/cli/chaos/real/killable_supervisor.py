@@ -31,8 +31,8 @@ from rekindle.actors.simulation.faulty_store import FaultyStore
 from rekindle.actors.simulation.observer import event_entry
 from rekindle.actors.simulation.scenarios.history import (
     EventsStored,
+    FinalReport,
     Ordered,
-    Reported,
     Stored,
     SupervisorStarted,
 )
@@ -187,7 +187,7 @@ class Host:
             case "upgrade":
                 self._upgrade()
             case "roll_out":
-                self.system.supervisor.tell(messages.RollOut(order["worker"], None, 1))
+                self.system.supervisor.tell(messages.RollOut(order["worker"]))
             case "report":
                 report = self.system.report()
                 known = {worker.id for worker in self.plan.workers}  # and the spares of rollouts are not
@@ -216,7 +216,7 @@ class Host:
         self.system.supervisor.tell(commands[word]())
 
     def _reported(self, status: messages.WorkerStatus) -> Any:
-        entry = Reported(
+        entry = FinalReport(
             self.journal.now(),
             status.component_id,
             status.shown,

@@ -20,8 +20,10 @@ from rekindle.actors.spec.policies.group import Membership
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
-from rekindle.actors.spec.program import command
+from rekindle.actors.spec.program import Command, PythonCall, command
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
+
+from .warm_worker import FOLDER
 
 SHORTEST_SILENCE_S = 0.6
 SHORTEST_START_S = 15.0
@@ -36,6 +38,7 @@ _TIMES = (
     "stops_after", "needs_database", "heartbeat",
 )  # fmt: skip
 
+WARM_WORKER = "rekindle.cli.chaos.real.warm_worker:serve"
 SCRIPTED_WORKER = Path(__file__).with_name("scripted_worker.py")
 
 
@@ -55,6 +58,11 @@ class PlannedWorker(msgspec.Struct):
     breaker: dict[str, Any] | None = None
     membership: tuple[Membership, ...] = ()
 
+    @property
+    def can_be_warm(self) -> bool:
+        """Whether its lives can be those of a Python function."""
+        return self.reports_health and all(life.cannot_be_spawned is None for life in self.lives)
+
 
 class Plan(msgspec.Struct):
     """Everything that the supervisor of a real run needs."""
@@ -65,6 +73,8 @@ class Plan(msgspec.Struct):
     settle_s: float
     """How long a new process of a rollout must stay ready."""
     max_concurrent_starts: int | None = None
+    warm: bool = False
+    """Whether warm processes fork the workers that can be Python functions, with a standby."""
     epoch: float | None = None
     """When the scenario began, on the monotonic clock; None until the first supervisor is ready."""
 
@@ -94,11 +104,9 @@ class Plan(msgspec.Struct):
         return by_id[component_id] if component_id in by_id else next(found)
 
     def _spec(self, worker: PlannedWorker) -> WorkerSpec:
-        program = str(Path(self.folder) / f"{worker.id}.python")
-        argv = (program, "-I", "-S", str(SCRIPTED_WORKER), self.folder)
         return WorkerSpec(
             worker.id,
-            command(*argv, reports_health=worker.reports_health),
+            self._program(worker),
             restart=worker.restart,
             health=worker.health,
             stop=worker.stop,
@@ -106,17 +114,25 @@ class Plan(msgspec.Struct):
             after=worker.after,
             group=worker.group,
             limits=None,
+            env={FOLDER: self.folder},
             rollout=RolloutPolicy(settle_s=self.settle_s),
             breaker=None if worker.breaker is None else BreakerPolicy(**worker.breaker),
             membership=worker.membership,
         )
 
+    def _program(self, worker: PlannedWorker) -> Command | PythonCall:
+        if self.warm and worker.can_be_warm:
+            return PythonCall(WARM_WORKER, warm=True, standby=1)
+        program = str(Path(self.folder) / f"{worker.id}.python")
+        argv = (program, "-I", "-S", str(SCRIPTED_WORKER), self.folder)
+        return command(*argv, reports_health=worker.reports_health)
 
-def planned(scenario: Scenario, folder: Path, speed: float) -> Plan:
+
+def planned(scenario: Scenario, folder: Path, speed: float, *, warm: bool = False) -> Plan:
     """The scenario in real seconds."""
     workers = tuple(_planned(role, speed) for role in scenario.roles)
     settle_s = RolloutPolicy().settle_s / speed
-    return Plan(str(folder), speed, workers, settle_s, scenario.max_concurrent_starts)
+    return Plan(str(folder), speed, workers, settle_s, scenario.max_concurrent_starts, warm)
 
 
 def _planned(role: Role, speed: float) -> PlannedWorker:

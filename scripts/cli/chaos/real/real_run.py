@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,11 @@ from rekindle.actors.simulation.scenarios.history import (
     Concluded,
     Counted,
     Ended,
+    FinalReport,
     History,
     Moved,
-    Reported,
     Stored,
     SupervisorEnded,
-    decoded,
 )
 from rekindle.actors.simulation.scenarios.invariants import (
     counters_equal_the_history,
@@ -54,11 +51,11 @@ from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.actors.simulation.watch import violations
 from rekindle.worker.guardian import marked_processes, sweep
 
-from .journal import Journal
+from .journal import Journal, entries_of
 from .plan import Plan, planned
 from .scenario_database import ScenarioDatabase
 from .supervisor_process import SupervisorProcess
-from .worker_orders import WorkerOrders
+from .worker_orders import WorkerOrders, suspend
 
 PATIENCE_S = 30.0
 """How many real seconds a busy machine may be late."""
@@ -68,7 +65,12 @@ WHEN_QUIET = (counters_equal_the_history, no_death_is_forgotten, no_event_is_mis
 
 
 def run_real(
-    scenario: Scenario, seed: int = 0, *, speed: float, steps: tuple[Step, ...] | None = None
+    scenario: Scenario,
+    seed: int = 0,
+    *,
+    speed: float,
+    steps: tuple[Step, ...] | None = None,
+    warm: bool = False,
 ) -> Outcome:
     """Run a scenario once, on real processes, a real database and a real clock.
 
@@ -77,6 +79,7 @@ def run_real(
         seed: decides everything that the scenario leaves open, but not the timing of the machine.
         speed: how many seconds of the scenario pass in one real second.
         steps: the moves to make, instead of the ones that the seed draws.
+        warm: have warm processes fork the workers, with a standby for each application.
 
     Raises:
         ScenarioError: the scenario is invalid.
@@ -84,18 +87,20 @@ def run_real(
     scenario.checked()
     drawn = draw(scenario, seed) if steps is None else steps
     with tempfile.TemporaryDirectory(prefix="rekindle-chaos-") as folder:
-        return RealRun(scenario, drawn, speed, Path(folder)).run(seed)
+        return RealRun(scenario, drawn, speed, Path(folder), warm=warm).run(seed)
 
 
 class RealRun:
     """One run of one scenario."""
 
-    def __init__(self, scenario: Scenario, steps: tuple[Step, ...], speed: float, folder: Path) -> None:
+    def __init__(
+        self, scenario: Scenario, steps: tuple[Step, ...], speed: float, folder: Path, *, warm: bool = False
+    ) -> None:
         self.scenario = scenario
         self.steps = steps
         self.speed = speed
         self.folder = folder
-        self.plan: Plan = planned(scenario, folder, speed)
+        self.plan: Plan = planned(scenario, folder, speed, warm=warm)
         self.plan.write()
         self.journal = Journal(self.plan)
         self.database = ScenarioDatabase(self.plan.database, folder, steps)
@@ -107,10 +112,11 @@ class RealRun:
         self._standby: SupervisorProcess | None = None
         self._lives = 0
         self._is_degraded = False
+        self._upgrades = 0  # ordered and not carried out
         self._is_killed = False
         """Whether a move kills the supervisor that runs."""
         self._state = DatabaseState.BACK
-        self._found: tuple[int, list[Reported]] = (0, [])
+        self._found: tuple[int, list[FinalReport]] = (0, [])
         """The last report of the supervisor, and the length of the history when it was checked."""
 
     # ── the run ──────────────────────────────────────────────────────────────────────────
@@ -148,8 +154,7 @@ class RealRun:
         return Slack(order_s=1.0 * self.speed, time_s=0.5 * self.speed)
 
     def _entries(self) -> list[AnyEntry]:
-        written = (self.folder / "history").read_bytes()
-        return decoded(written[: written.rfind(b"\n") + 1].splitlines())  # other processes may be writing
+        return entries_of((self.folder / "history").read_bytes())
 
     # ── time ─────────────────────────────────────────────────────────────────────────────
 
@@ -185,6 +190,8 @@ class RealRun:
     def _hear(self, message: dict[str, Any]) -> None:
         if "ended" in message:
             self._end_life()
+        elif "upgraded" in message:
+            self._upgrades -= 1
         elif "reached" in message:
             self._reached(message["reached"])
 
@@ -214,6 +221,7 @@ class RealRun:
         """The supervisor has ended, so its workers must end too."""
         assert self._process is not None
         self.journal.note(SupervisorEnded(self.journal.now(), self._lives, killed=True))
+        self._upgrades = 0
         self._process.kill()
         if not self._is_killed:
             raise RuntimeError(f"the supervisor ended by itself: {self._process.errors()}")
@@ -299,7 +307,8 @@ class RealRun:
             case moves.SetClock(by_s=by_s):
                 self._send(do="clock", by_ms=round(by_s * 1000))
             case moves.HostSleep(for_s=for_s):
-                self._sleep(for_s / self.speed)
+                assert self._process is not None
+                suspend((self._process.pid, *self._workers.pids()), for_s / self.speed)
             case moves.ActorRaises(actor=actor, times=times):
                 self._send(do="mistake", actor=actor.class_name, times=times)
             case moves.LateFrame(worker=worker, generations=generations):
@@ -314,6 +323,7 @@ class RealRun:
             case moves.Resume() | moves.Start() | moves.Restart() | moves.RollOut() | moves.Reset():
                 self._send(do=WORDS[type(move)], worker=worker_of(move))
             case moves.UpgradeSupervisor(times=times):
+                self._upgrades += times
                 for _ in range(times):
                     self._send(do="upgrade")
             case Enqueue() | CancelJob() | PauseQueue() | ResumeQueue() | LimitQueue():
@@ -329,17 +339,6 @@ class RealRun:
         self._state = state
         self._send(do="database", state=self.database.become(state, takes_s / self.speed).value)
 
-    def _sleep(self, real_s: float) -> None:
-        """Suspend the supervisor, its guardian and the workers, as a sleeping host does."""
-        assert self._process is not None
-        pids = [self._process.pid, *self._workers.pids()]
-        for signum in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signum)
-            if signum == signal.SIGSTOP:
-                time.sleep(real_s)
-
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def _calm_down(self) -> None:
@@ -349,6 +348,10 @@ class RealRun:
         self._send(do="disarm")
         for worker in self.scenario.ids:
             self._workers.calm(worker)
+        # Each takes a second: many in a row are carried out long after they were ordered.
+        deadline = time.monotonic() + PATIENCE_S * self._upgrades
+        while self._upgrades and time.monotonic() < deadline:
+            self._receive(0.25)
 
     def _wait_for_what_is_wanted(self) -> None:
         deadline = time.monotonic() + bound_s(self.scenario) / self.speed + PATIENCE_S
@@ -364,20 +367,20 @@ class RealRun:
                 return
             time.sleep(0.25)
 
-    def _lacks(self, facts: Facts, entry: Reported) -> bool:
+    def _lacks(self, facts: Facts, entry: FinalReport) -> bool:
         """Whether a worker has not reached its wanted state, or an event is still pending."""
         if unreached(facts, entry) is not None:
             return True
         return any(what for rule in WHEN_QUIET for what in rule(facts, entry, self._slack()))
 
-    def _report(self) -> list[Reported]:
+    def _report(self) -> list[FinalReport]:
         self._send(do="report")
         deadline = time.monotonic() + PATIENCE_S
         while self._process is not None and time.monotonic() < deadline:
             answer = self._process.receive(1.0)
             if answer is not None and "report" in answer:
                 self._is_degraded = answer["degraded"] is not None
-                return msgspec.convert(answer["report"], list[Reported])
+                return msgspec.convert(answer["report"], list[FinalReport])
             if answer is not None:
                 self._hear(answer)
         return []

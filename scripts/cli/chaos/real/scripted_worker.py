@@ -27,13 +27,13 @@ TICK_S = 0.02
 class ScriptedWorker:
     """One process of the worker."""
 
-    def __init__(self, folder: str, name: str) -> None:
+    def __init__(self, folder: str, name: str, channel: int) -> None:
         self.folder = folder
         self.name = name
         self.began = time.monotonic()
         with open(self.path("life")) as file:
             self.life: dict[str, Any] = json.load(file)
-        self.channel = int(os.environ.get("REKINDLE_FD", "-1"))
+        self.channel = channel
         self.heartbeat = self.life.get("heartbeat") or float(os.environ.get("REKINDLE_HEARTBEAT_S", "1"))
         self.interval = self.heartbeat
         self.next_beat = self.began
@@ -59,7 +59,7 @@ class ScriptedWorker:
                 "pid": os.getpid(),
             }
             history = os.open(os.path.join(self.folder, "history"), os.O_WRONLY | os.O_APPEND)
-            os.write(history, json.dumps(entry).encode() + b"\n")
+            os.write(history, b"\n" + json.dumps(entry).encode() + b"\n")
 
     def scenario_time(self) -> float:
         """The time of the scenario, in seconds."""
@@ -159,4 +159,4 @@ class ScriptedWorker:
 
 
 if __name__ == "__main__":
-    ScriptedWorker(sys.argv[1], os.environ["REKINDLE_WORKER"]).run()
+    ScriptedWorker(sys.argv[1], os.environ["REKINDLE_WORKER"], int(os.environ.get("REKINDLE_FD", "-1"))).run()

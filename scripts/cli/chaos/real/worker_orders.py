@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -69,3 +70,14 @@ class WorkerOrders:
     def _order(self, worker: str, **order: object) -> None:
         with (self._folder / f"{worker}.orders").open("ab") as orders:
             orders.write(json.dumps(order).encode() + b"\n")
+
+
+def suspend(pids: Iterable[int], real_s: float) -> None:
+    """Suspend these processes, as a sleeping host does."""
+    pids = tuple(pids)
+    for signum in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signum)
+        if signum == signal.SIGSTOP:
+            time.sleep(real_s)
