@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Dialect, Executable
 
 from rekindle.actors.deaths.crash_bundle import Bundle
@@ -113,12 +114,19 @@ class RecordWriter:
         self._keep_bundles([death.bundle for death in kept if death.bundle is not None])
 
     def _keep_late_deaths(self, late: list[LateDeath]) -> None:
-        kept = [each.death for each in late if self._add_death(each.death)]
+        new = [each for each in late if self._add_death(each.death)]
+        self._tell_late([each.event for each in new if each.event is not None])
+        kept = [each.death for each in new]
         restarts = [death for death in kept if death.action is Action.RESTART]
         if restarts:
             rows = [{"worker": death.component_id, "at": death.died_at_wall_ms} for death in restarts]
             self._writing.execute(self._upserts.count_late_restart, rows)
         self._keep_bundles([death.bundle for death in kept if death.bundle is not None])
+
+    def _tell_late(self, events: list[EventRecord]) -> None:
+        """Give events of a former run the next numbers; their times stay."""
+        last = self._writing.connection.scalar(sql.LAST_EVENT) or 0
+        self._keep_events([replace(event, id=last + 1 + index) for index, event in enumerate(events)])
 
     def _keep_events(self, events: list[EventRecord]) -> None:
         rows = [event_values(event) for event in events]

@@ -3,7 +3,8 @@
 The first line names the file and the run that wrote it; every further line is a record. The file is
 taken in within one transaction that also notes its name, so a start that is interrupted repeats nothing.
 If another run has used the store since, only history is taken in: the settings and decisions of the other
-run are newer. Its restarts count, unless the worker was reset after them.
+run are newer. Its restarts count, unless the worker was reset after them. Of its events only those of
+deaths are taken in, with new numbers: the other run has used theirs, and told what it did by its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rekindle.actors.facts.records import (
     DeathAmended,
     DeathRecord,
     EndKept,
+    EventRecord,
     FormerClaimsReleased,
     HealthMirrored,
     MirrorWiped,
@@ -33,6 +35,8 @@ from rekindle.actors.facts.records import (
     ReleaseNoted,
     UsageNoted,
 )
+from rekindle.actors.messages import WorkerDied
+from rekindle.actors.messages.event_json import event_of
 
 TAKEN = "taken_spool"
 """The setting that holds the name of the latest file that was taken in."""
@@ -42,7 +46,7 @@ MOST_FILES = 100
 _OF_A_RUN = (FormerClaimsReleased, HealthMirrored, MirrorWiped)
 """Records that mean nothing after their run."""
 
-_HISTORY = (DeathRecord, DeathAmended, EndKept, ReleaseNoted, AuditEntry, UsageNoted)
+_HISTORY = (DeathAmended, EndKept, ReleaseNoted, AuditEntry, UsageNoted)
 
 _KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
 
@@ -63,6 +67,8 @@ class LateDeath(msgspec.Struct, frozen=True):
     """A death that is written after another run has used the store."""
 
     death: DeathRecord
+    event: EventRecord | None = None
+    """What told it; it gets a new number. None: the events of a long outage were given up."""
 
 
 Kept = Record | LateDeath
@@ -146,9 +152,19 @@ def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
 
 def _late(decoded: Iterable[tuple[Kept, bool]]) -> Iterator[tuple[Kept, bool]]:
     """What counts after another run has used the store."""
-    for record, doubtful in decoded:
-        if isinstance(record, _HISTORY):
-            yield LateDeath(record) if isinstance(record, DeathRecord) else record, doubtful
+    kept = tuple(decoded)
+    told = {_incarnation(record): record for record, _ in kept if isinstance(record, EventRecord)}
+    for record, doubtful in kept:
+        if isinstance(record, DeathRecord):
+            yield LateDeath(record, told.get((record.component_id, record.generation))), doubtful
+        elif isinstance(record, _HISTORY):
+            yield record, doubtful
+
+
+def _incarnation(record: EventRecord) -> tuple[str, int] | None:
+    """Whose death an event tells; None if it tells something else."""
+    event = event_of(record)
+    return (event.component_id, event.generation) if isinstance(event, WorkerDied) else None
 
 
 def _content(path: Path) -> bytes:

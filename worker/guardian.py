@@ -5,6 +5,9 @@ its own session, which only waits on a pipe from the supervisor. The first line 
 Then follows:
 
 - `cgroup PATH` and a newline: the control group of all workers, if they have one.
+- `lease SECONDS` and a newline, on a node of a cluster: until then on CLOCK_BOOTTIME the workers may run.
+  If no later time has come by then, the guardian kills every process with the mark of the system, and goes
+  on waiting: the supervisor may be frozen, and the cluster starts the workers elsewhere.
 - `done` and a newline: the supervisor has ended all of its workers. Exit 0.
 - end of file without it, or the end of the supervisor's process while a fork of it holds the
   pipe open: the supervisor is gone. After a grace period in which workers end themselves, the
@@ -28,6 +31,9 @@ import time
 
 GRACE_S = 0.4
 """How long workers have to end themselves after the supervisor has gone."""
+
+GLANCE_S = 0.5
+"""How long it waits at a time for the end of a lease: a wait does not count while the machine sleeps."""
 
 SWEEP_S = 10.0
 """How long the guardian keeps killing before it gives up."""
@@ -88,7 +94,7 @@ def main(arguments: list[str]) -> int:
     """Wait for the supervisor's `done` or its end; the exit code."""
     received = _Received()
     mark = received.mark()
-    if mark is None or received.done(*map(int, arguments)):
+    if mark is None or received.done(mark, *map(int, arguments)):
         return 0
     time.sleep(GRACE_S)
     for path in received.cgroups():
@@ -149,7 +155,13 @@ class _Received:
         lines = self._data.split(b"\n")
         return [os.fsdecode(line[7:]) for line in lines if line.startswith(b"cgroup /")]
 
-    def done(self, supervisor: int | None = None) -> bool:
+    def lease(self) -> float | None:
+        """Until when the workers may run, on CLOCK_BOOTTIME; None: as long as the supervisor lives."""
+        complete = self._data.rpartition(b"\n")[0].split(b"\n")
+        last = next((line[6:] for line in reversed(complete) if line.startswith(b"lease ")), None)
+        return None if last is None else float(last)
+
+    def done(self, mark: str, supervisor: int | None = None) -> bool:
         """Whether `done` arrives before the supervisor ends."""
         import select
 
@@ -162,13 +174,31 @@ class _Received:
                 return self._data.endswith(b"done\n")
             except (OSError, AttributeError):
                 pass  # an old kernel, or a sandbox without the call: the pipe must suffice
+        swept: float | None = None
         while not self._data.endswith(b"done\n"):
+            lease = self.lease()
+            left = None
+            if lease is not None and lease != swept:
+                left = lease - time.clock_gettime(time.CLOCK_BOOTTIME)
+            found = dict(poll.poll(None if left is None else max(0.0, min(left, GLANCE_S)) * 1000))
+            if not found:
+                if left is not None and left <= 0:
+                    sweep(mark, SWEEP_S)
+                    swept = lease
+                continue
             # The pipe first: it may still hold the `done` of a supervisor that has ended.
-            data = os.read(0, 64) if 0 in dict(poll.poll()) else b""
+            data = os.read(0, LONGEST) if 0 in found else b""
             if not data:
                 return False
-            self._data = self._data[-LONGEST:] + data
+            self._data = self._kept() + data
         return True
+
+    def _kept(self) -> bytes:
+        """What was received, with the latest lease only."""
+        *lines, rest = self._data.split(b"\n")
+        leases = [line for line in lines if line.startswith(b"lease ")]
+        others = [line for line in lines if not line.startswith(b"lease ")]
+        return b"\n".join([*others, *leases[-1:], rest])[-LONGEST:]
 
 
 def is_zombie(pid: int) -> bool:

@@ -33,12 +33,18 @@ class Worker:
     Attributes:
         component_id: The worker's id; empty outside of Rekindle.
         generation: Which incarnation of the worker this process is; 0 outside of Rekindle.
+        node: The name of the node of a cluster that it runs on; empty without a cluster.
+        token: A number that only grows from one process of this worker to the next, on whichever node: send
+            it with every change outside, so that the change of an older process can be refused. 0 without
+            a cluster.
         stopping: Set once the worker is asked to stop. To set it, call `stop`.
     """
 
     def __init__(self) -> None:
         self.component_id = os.environ.get("REKINDLE_WORKER", "")
         self.generation = int(os.environ.get("REKINDLE_GENERATION", "0"))
+        self.node = os.environ.get("REKINDLE_NODE", "")
+        self.token = int(os.environ.get("REKINDLE_TOKEN", "0"))
         self.stopping = threading.Event()
         self._resumed = threading.Event()
         self._resumed.set()

@@ -14,15 +14,21 @@ NOT_FOUND_EXIT = 127
 NOT_EXECUTABLE_EXIT = 126
 ORPHANED_EXIT = 1
 
+_prctl = None
+"""The function of the C library, once it was looked up; a fork of a warm process has it already."""
+
 
 def die_with_parent(signum: int) -> bool:
     """Have the kernel send this process the signal when its parent thread ends; whether it will."""
     if sys.platform != "linux":
         return False
+    global _prctl
     try:
-        import ctypes
+        if _prctl is None:
+            import ctypes
 
-        return bool(ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0) == 0)
+            _prctl = ctypes.CDLL(None).prctl
+        return bool(_prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0) == 0)
     except (ImportError, OSError, AttributeError):
         return False
 

@@ -74,7 +74,7 @@ def _prepare_process(worker: Worker) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # A handler instead of SIG_IGN, which the programs that a worker starts would inherit.
         signal.signal(signal.SIGINT, _ignore)
-    if sys.stdout is not None:
+    if sys.stdout is not None and not sys.stdout.line_buffering:
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     take_over_import_path()
 

@@ -11,6 +11,7 @@ from ..deaths.death import signal_name, signal_number
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
 from ..facts.queues import BatchAdded, QueueLimits
+from ..facts.records import RememberedWorker
 from ..messages import (
     AcknowledgeAlert,
     AddWorker,
@@ -50,9 +51,10 @@ from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec
 from .assembly import queues_to_watch
 from .declared_workers import DeclaredWorkers, checked, distinct
+from .queues.current_trace import with_trace
 from .queues.new_batch import add_batch
+from .queues.watched_jobs import WatchedJobs
 from .requests import REPLY_TIMEOUT_S, Reply, Requests
-from .watched_jobs import WatchedJobs
 
 
 class Controls:
@@ -131,12 +133,12 @@ class Controls:
 
     # ── which workers there are ──────────────────────────────────────────────────────────
 
-    def add(self, spec: WorkerSpec) -> None:
+    def add(self, spec: WorkerSpec, known: RememberedWorker | None = None) -> None:
         """Supervise one more worker."""
         spec = joined(checked(spec), self._workers.specs)
         versions = self._fingerprints.versions([spec])
         with self._opened_sockets((*self._workers.specs, spec), self._holders):
-            self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions))
+            self._requests.supervisor(lambda inbox: AddWorker(spec, inbox, versions, known))
 
     def remove(self, component_id: str, timeout_s: float | None) -> None:
         """Stop a worker and forget it."""
@@ -217,7 +219,7 @@ class Controls:
     ) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none; their ids."""
         checked_queue(queue, self._workers.queues)
-        return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **settings))
+        return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **with_trace(settings)))
 
     def batch(
         self,

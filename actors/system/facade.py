@@ -25,6 +25,7 @@ from rekindle import __version__
 
 from ..errors import RequestRefusedError
 from ..facts.audit_entry import AuditEntry
+from ..facts.records import RememberedWorker
 from ..handover import Inheritance
 from ..messages import Event, StopResult
 from ..ports import Jobs, Store
@@ -41,10 +42,11 @@ from ..spec.spec_changes import Changes
 from ..spec.worker_spec import WorkerSpec
 from .controls import Controls
 from .declared_workers import DeclaredWorkers
-from .lifecycle import Lifecycle, Settings
+from .lifecycle import Lifecycle
 from .queues.job_producer import JobProducer
 from .requests import Requests
-from .stored_history import History
+from .stored_history import StoredHistory
+from .system_settings import SystemSettings
 from .system_view import SystemView
 
 
@@ -102,10 +104,10 @@ class System(JobProducer, SystemView):
             store.close()  # the caller may hold no other reference to it
             raise
         fingerprints = Fingerprints()
-        super().__init__(Requests(workers), workers, History(store))
+        super().__init__(Requests(workers), workers, StoredHistory(store))
         self._controls = Controls(self._requests, self._workers, store, fingerprints)
         self._lifecycle = Lifecycle(
-            Settings(
+            SystemSettings(
                 max_concurrent_starts,
                 guarded,
                 adopts_orphans,
@@ -285,9 +287,9 @@ class System(JobProducer, SystemView):
         """End a pause; returns False if there was none."""
         return self._controls.resume(component_ids or None)
 
-    def add(self, spec: WorkerSpec) -> None:
-        """Supervise one more worker."""
-        self._controls.add(spec)
+    def add(self, spec: WorkerSpec, *, known: RememberedWorker | None = None) -> None:
+        """Supervise one more worker; with `known` it brings its counters and its failure along."""
+        self._controls.add(spec, known)
 
     def remove(self, component_id: str, timeout_s: float | None = None) -> None:
         """Stop a worker and forget it."""
@@ -296,6 +298,18 @@ class System(JobProducer, SystemView):
     def change(self, specs: Iterable[WorkerSpec], groups: Iterable[Group] = ()) -> Changes:
         """Supervise exactly these workers and groups from now on; unchanged workers are left alone."""
         return self._controls.change(specs, groups)
+
+    def change_worker(self, spec: WorkerSpec) -> None:
+        """Supervise the worker of that id by this spec from now on; the others are left alone."""
+        self._controls.change(spec if each.id == spec.id else each for each in self._workers.specs)
+
+    def guard_until(self, until: float) -> None:
+        """Have the guardian kill all workers at this time on CLOCK_BOOTTIME, unless a later one is set.
+
+        For a node of a cluster, whose workers are started elsewhere when its lease is over.
+        """
+        if self._requests.parts is not None:
+            self._requests.parts.processes.set_lease(until)
 
     def change_queues(self, periodic: Iterable[Periodic] = (), policies: Iterable[QueuePolicy] = ()) -> None:
         """Enqueue exactly these jobs by the clock from now on, and have exactly these limits of queues."""

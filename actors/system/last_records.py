@@ -9,7 +9,7 @@ from loguru import logger
 
 from ..errors import RequestTimeoutError, StoreUnavailableError
 from ..facts.records import HealthMirrored, Record
-from ..messages.internal.to_persistence import Flush, Flushed, HandOver
+from ..messages.internal.to_persistence import Flush, Flushed, FlushForUpgrade
 from ..ports import Store
 from ..processes.process_table import RealProcesses
 from ..runtime.resilient_actor import tell
@@ -36,18 +36,29 @@ class LastRecords:
         self.unsaved = 0
         """How many records could not be written."""
         self.left: tuple[Record, ...] = ()
+        self.patience_s = 0.0
+        """How long a store that cannot be written may still be waited for before the first start."""
         self.hurries = threading.Event()
         """Set when a stop is to be more forceful: it no longer waits for the store."""
         self._is_handed_over = False
         """Whether the persistence actor has been told to write nothing more."""
 
-    def take_back(self) -> None:
-        """Write what the former run could not write at its end."""
-        try:
-            if count := self._store.take_back():
-                logger.info("store: {} records that the former run could not write are stored now", count)
-        except StoreUnavailableError as error:
-            logger.warning("store: records of the former run are kept for the next start: {}", str(error))
+    def take_back(self, patience_s: float) -> None:
+        """Write what the former run could not write at its end.
+
+        A store that cannot be written is waited for: what this run writes makes some of it worthless.
+        """
+        deadline, self.patience_s = time.monotonic() + patience_s, patience_s
+        while True:
+            try:
+                if count := self._store.take_back():
+                    logger.info("store: {} records that the former run could not write are stored now", count)
+            except StoreUnavailableError as error:
+                if time.monotonic() < deadline and not self.hurries.wait(RETRY_S):
+                    continue
+                logger.warning("store: records of the former run are kept for the next start: {}", str(error))
+                self.patience_s = 0.0
+            return
 
     def flush(self) -> None:
         """Write what waits; a store that is unavailable has a few seconds to return, once."""
@@ -125,11 +136,11 @@ class LastRecords:
         """Take what waits from the persistence actor, also what a commit under way may still write."""
         self._is_handed_over = True
         try:
-            return self._flushed(HandOver)
+            return self._flushed(FlushForUpgrade)
         except RequestTimeoutError:
             return Flushed(1)  # at least
 
-    def _flushed(self, request: type[Flush | HandOver]) -> Flushed:
+    def _flushed(self, request: type[Flush | FlushForUpgrade]) -> Flushed:
         inbox = Inbox()
         if not tell(self._requests.actors.persistence, request(inbox)):
             return Flushed(0)

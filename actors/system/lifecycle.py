@@ -13,19 +13,17 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 
-import msgspec
 from loguru import logger
 
 from rekindle.worker.guardian import marked_processes, sweep
 
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreError, StoreUnavailableError
 from ..facts.jobs import CURRENT_RUN
-from ..facts.queues import QueueLimits
 from ..facts.records import MetaSet, Remembered
-from ..handover import Estate, Inheritance
+from ..handover import Estate
 from ..messages import Shutdown, StopResult, WorkersStopped
 from ..messages.internal.hand_over import GoOn, WentOn
 from ..messages.internal.to_broker import Subscribe
@@ -35,14 +33,10 @@ from ..ports import ClaimSource, Receiver, Store
 from ..prober import Prober
 from ..processes.fingerprints import Fingerprints
 from ..processes.process_table import RealProcesses
-from ..processes.spawn.launcher import Launcher
 from ..release_desk import ReleaseDesk
 from ..runtime.lanes import attempt
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
-from ..spec.policies.alert_policy import AlertPolicy
-from ..spec.policies.queues.periodic import Periodic
-from ..spec.policies.retention_policy import Retention
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
 from ..supervisor.left_behind import LeftBehind
@@ -53,6 +47,7 @@ from .inboxes import Inbox
 from .last_records import WRITABLE_S, LastRecords
 from .memories import asked_memory, inherited_memory, inherited_records, leave_memory
 from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
+from .system_settings import SystemSettings
 
 FORMER_RUN_S = 10.0
 """How long the processes of a former run may take to end."""
@@ -67,23 +62,6 @@ RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """What a host chose for the whole system."""
-
-    max_concurrent_starts: int | None
-    guarded: bool
-    adopts_orphans: bool
-    launcher: Launcher | None
-    """Where processes are started, if not on a thread of the system's own."""
-    inheritance: Inheritance | None
-    """What the former program of this process left, if it was upgraded."""
-    alerts: AlertPolicy | None
-    retention: Retention | None
-    inherited_sockets: Mapping[str, int] | None = None
-    periodic: tuple[Periodic, ...] = ()
-    limits: tuple[QueueLimits, ...] = ()
-
-
 class Lifecycle:
     """Opens a system once and ends it once.
 
@@ -93,7 +71,7 @@ class Lifecycle:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: SystemSettings,
         workers: DeclaredWorkers,
         store: Store,
         *,
@@ -171,7 +149,7 @@ class Lifecycle:
             )
             processes.sockets.open(self._workers.specs)
             self._prober.mark = processes.mark
-            self._records.take_back()
+            self._records.take_back(WRITABLE_S if self._settings.inheritance is None else 0.0)
             self._set_limits()
             remembered = self._remembered()
             if self._settings.inheritance is None:
@@ -213,7 +191,7 @@ class Lifecycle:
                 prober=self._prober,
                 declared=self._declared,
                 opening=(MetaSet(CURRENT_RUN, processes.mark), self._workers.queues_record),
-                patience_s=WRITABLE_S if inheritance is None else 0.0,
+                patience_s=self._records.patience_s,
                 left=inherited_memory(inheritance),
                 unwritten=inherited_records(inheritance),
             ),

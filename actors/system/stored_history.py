@@ -12,7 +12,7 @@ from ..views.timeline import Timeline
 from .timeline_reader import TimelineReader
 
 
-class History:
+class StoredHistory:
     """Deaths, their evidence, events, audited orders and timelines."""
 
     def __init__(self, store: Store) -> None:

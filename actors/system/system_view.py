@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from ..deaths.crash_bundle import Bundle
@@ -37,15 +38,17 @@ from ..processes.watch.transcript import OutputLine, OutputLines, lines_of
 from ..runtime.resilient_actor import tell
 from ..spec.worker_spec import WorkerSpec
 from ..views.bug_report import cleaner, secrets_of
-from ..views.diagnosis import Diagnosis, diagnosis
+from ..views.diagnosis import WorkerDiagnosis, diagnosis
 from ..views.explanation import explain, stop_of
 from ..views.health_summary import health_summary
+from ..views.log_page import LogLine, LogPage, LogQuery, page_of
+from ..views.setting_origin import Configuration
 from ..views.timeline import Timeline
 from .declared_workers import DeclaredWorkers
 from .gateway_memory import GatewayMemory
 from .inboxes import EventStream, LatestInbox
 from .requests import REPLY_TIMEOUT_S, Requests
-from .stored_history import History, mentions_worker
+from .stored_history import StoredHistory, mentions_worker
 
 POLL_S = 0.05
 """How often `wait_until` looks while no event arrives."""
@@ -54,7 +57,7 @@ POLL_S = 0.05
 class SystemView:
     """What can be asked of a system; no method of it changes a worker."""
 
-    def __init__(self, requests: Requests, workers: DeclaredWorkers, history: History) -> None:
+    def __init__(self, requests: Requests, workers: DeclaredWorkers, history: StoredHistory) -> None:
         self._requests = requests
         self._workers = workers
         self._history = history
@@ -113,7 +116,7 @@ class SystemView:
         """Why a worker is in its state, when it is tried again, and what you can do."""
         return self.diagnose(component_id).text
 
-    def diagnose(self, component_id: str) -> Diagnosis:
+    def diagnose(self, component_id: str) -> WorkerDiagnosis:
         """The same as `explain`, with fields for programs; without the past while the store is unreadable."""
         report = self.report()
         worker = self._one_of(report, component_id)
@@ -158,6 +161,10 @@ class SystemView:
         """Where its configuration and its database are; only the host of a `System` knows."""
         return {"configuration": None, "database": None}
 
+    def configuration(self) -> Configuration | None:
+        """Its settings with their origins; only a supervisor that was started from a file has them."""
+        return None
+
     def alerts(self) -> tuple[Alert, ...]:
         """The open alerts and the latest closed ones, the most severe first."""
         report: AlertReport | None = self._requests.alert_desk(ReportAlerts)
@@ -177,6 +184,12 @@ class SystemView:
             return recent
         chosen = ids or [spec.id for spec in self._workers.specs]
         return lines_of({id_: parts.processes.written(id_) for id_ in chosen}, recent, after, last)
+
+    def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
+        """The lines of a worker that match, from those that are kept in memory."""
+        self.check(component_id)
+        lines = self.written(component_id, last=TAIL_LINES).lines
+        return page_of([convert(line, LogLine, from_attributes=True) for line in lines], query)
 
     def follow_output(self, follower: Callable[[OutputLine], None]) -> None:
         """Have this called with every line that a worker writes, on a thread of ours: it must not block."""
@@ -318,7 +331,7 @@ class SystemView:
         return worker
 
 
-def _without_secrets(found: Diagnosis, clean: Callable[[str], str]) -> Diagnosis:
+def _without_secrets(found: WorkerDiagnosis, clean: Callable[[str], str]) -> WorkerDiagnosis:
     """The texts that a worker may have written, masked."""
     last = found.last_death
     return replace(

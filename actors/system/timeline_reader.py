@@ -14,7 +14,7 @@ from ..facts.jobs import JobView
 from ..facts.records import UsageNoted
 from ..messages import Event, ResourcesSampled
 from ..ports import Store
-from ..views.timeline import Sources, Timeline, timeline
+from ..views.timeline import Timeline, TimelineSources, timeline
 
 MOST_SAMPLES = 5000
 """Of all workers together: more than ever waits for the store."""
@@ -49,7 +49,7 @@ class TimelineReader:
         events = 2 * limit + 1
         store = self._store
         deaths = store.deaths(component_id, limit=limit + 1)
-        known = Sources(
+        known = TimelineSources(
             own=store.events_of(component_id, since_wall_ms=since_wall_ms, limit=events),
             system=store.events_of(None, since_wall_ms=since_wall_ms, limit=events),
             usages=self._usages(component_id, since_wall_ms, events),

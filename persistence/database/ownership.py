@@ -67,7 +67,7 @@ class Unowned:
 
 GONE_S = 1.0
 """How long to wait for a lock whose owner has ended: a child that the owner was just starting has a copy
-of the descriptor until it calls exec."""
+of the descriptor until it calls exec, and a busy server takes a moment to notice that a session has ended."""
 
 
 def _is_gone(pid: str) -> bool:
@@ -160,12 +160,32 @@ def _disown() -> None:
 os.register_at_fork(after_in_child=_disown)
 
 
+_ended_sessions: set[int] = set()
+"""The server's process ids of sessions that this process has ended; the server may not have noticed yet."""
+
+
+def _session_name(pid: int) -> str:
+    """How a session says whose it is; the server keeps 63 characters."""
+    return f"rekindle pid {pid} on {socket.gethostname()}"[:63]
+
+
+def _has_ended(backend: int, name: str) -> bool:
+    """Whether this process has ended the session, or the process of this machine that had it is gone."""
+    if backend in _ended_sessions:
+        return True
+    pid = name.removeprefix("rekindle pid ").partition(" ")[0]
+    return pid.isdecimal() and name == _session_name(int(pid)) and _is_gone(pid)
+
+
 FORMER_S = 5.0
 """How long the session of the former program of this process may take to end."""
 
 
 class ServerOwnership:
     """An advisory lock of a PostgreSQL session that serves no other purpose.
+
+    The server releases the lock shortly after the session has ended, so a lock is waited for if its owner
+    has released it, or was a process that has ended.
 
     The lock ends with the session (for example when the server restarts), so `confirm` checks whether
     the session is alive and takes the lock again if it is not. If the server has not noticed that
@@ -206,6 +226,8 @@ class ServerOwnership:
         """End the session, and the lock with it."""
         session, self._session = self._session, None
         if session is not None:
+            if self._backend is not None:
+                _ended_sessions.add(self._backend)
             session.invalidate()
             session.close()
 
@@ -213,24 +235,27 @@ class ServerOwnership:
         with translated(self._name):
             session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
             try:
-                me = f"rekindle pid {os.getpid()} on {socket.gethostname()}"
-                _, backend = session.execute(_NAME_ME, {"name": me[:63]}).one()
-                if session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
-                    # Only now: a session without the lock must never be taken for one with it.
-                    self._session, self._backend = session, backend
-                    return
-                self._refuse(session)
+                _, backend = session.execute(_NAME_ME, {"name": _session_name(os.getpid())}).one()
+                deadline = time.monotonic() + GONE_S
+                while not session.scalar(_TRY_LOCK, {"space": _LOCK_SPACE}):
+                    self._refuse(session, deadline)
+                    time.sleep(0.01)
+                # Only now: a session without the lock must never be taken for one with it.
+                self._session, self._backend = session, backend
+                _ended_sessions.discard(backend)
             finally:
                 if self._session is not session:
                     session.invalidate()
                     session.close()
 
-    def _refuse(self, session: Connection) -> None:
-        """Raise an error that names the owner of the lock."""
+    def _refuse(self, session: Connection, deadline: float) -> None:
+        """Raise an error that names the owner of the lock, unless the server is about to release it."""
         owner = session.execute(_OWNER, {"space": _LOCK_SPACE}).first()
         if owner is not None and owner.pid == self._backend:
             session.execute(_END_SESSION, {"pid": self._backend})
             raise StoreUnavailableError(f"the store {self._name} still held our former session")
+        if time.monotonic() < deadline and (owner is None or _has_ended(owner.pid, owner.name)):
+            return
         name = "unknown" if owner is None else owner.name
         raise StoreOwnedError(f"the store {self._name} is in use by another supervisor: {name}")
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Self, Unpack
 
 from sqlalchemy import Connection, Engine, select
 
@@ -27,7 +27,8 @@ from rekindle.actors.facts.jobs import (
     with_pauses,
 )
 from rekindle.actors.spec.job_payload import JobSettings, checked_queue, new_jobs
-from rekindle.actors.system.watched_jobs import JobResults
+from rekindle.actors.system.queues.current_trace import with_trace
+from rekindle.actors.system.queues.watched_jobs import JobResults
 from rekindle.worker.jobs.notice import notify
 
 from ..database.database_file import SameFile
@@ -108,7 +109,7 @@ class JobQueue(QueueSettings, JobResults):
         The settings are those of `enqueue`.
         """
         checked_queue(queue, self.served())
-        return self.add(queue, new_jobs(payloads, wall_ms(), **settings), session=session)
+        return self.add(queue, new_jobs(payloads, wall_ms(), **with_trace(settings)), session=session)
 
     def served(self) -> tuple[str, ...]:
         """The queues that the workers of the latest supervisor serve."""
@@ -173,6 +174,11 @@ class JobQueue(QueueSettings, JobResults):
                 for lot in _lots(job_ids)
                 for row in connection.execute(sql.named(lot, longest))
             )
+
+    def traced(self, after: tuple[int, int], *, limit: int) -> tuple[JobView, ...]:
+        """The jobs of traces that ended after this time and number, in that order; without their payloads."""
+        with self._reading() as connection:
+            return tuple(view(row, 1) for row in connection.execute(sql.traced(*after, limit)))
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first; no more than the latest thousand or so."""
@@ -259,6 +265,14 @@ class JobQueue(QueueSettings, JobResults):
         """Wake idle workers after a commit; PostgreSQL does so by itself (`notify_workers`)."""
         if self._file is not None:
             notify(self._file, queues)
+
+    def __enter__(self) -> Self:
+        """Return the queue, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self.close()
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""

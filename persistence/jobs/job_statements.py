@@ -7,13 +7,16 @@ cannot know the value of a parameter.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Delete,
+    Dialect,
     Select,
+    TextClause,
     Update,
     and_,
     bindparam,
@@ -24,6 +27,8 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    text,
+    tuple_,
     union_all,
     update,
 )
@@ -55,7 +60,29 @@ SAME: Select[*tuple[Any, ...]] = (
 )
 """The latest job that stands in the way of a unique one."""
 
+SAME_OF_MANY: Select[*tuple[Any, ...]] = (
+    select(JOB.c.unique_key, func.max(JOB.c.id).label("id"))
+    .where(
+        JOB.c.queue == bindparam("of_queue"),
+        JOB.c.unique_key.in_(bindparam("keys", expanding=True)),
+        JOB.c.created_at_wall_ms > bindparam("since"),
+        JOB.c.state.in_(bindparam("states", expanding=True)),
+    )
+    .group_by(JOB.c.unique_key)
+)
+"""The same for many keys."""
+
 ENQUEUE = JOB.insert().returning(JOB.c.id, sort_by_parameter_order=True)
+
+
+@lru_cache(maxsize=8)
+def enqueue_arrays(columns: tuple[str, ...], dialect: Dialect) -> TextClause:
+    """Inserts jobs on PostgreSQL, in their order, with the values of each column as an array."""
+    names = ", ".join(columns)
+    arrays = ", ".join(f"CAST(:{name} AS {JOB.c[name].type.compile(dialect)}[])" for name in columns)
+    return text(f"""INSERT INTO rekindle_job ({names}) SELECT {names}
+        FROM unnest({arrays}) WITH ORDINALITY AS given({names}, place) ORDER BY place RETURNING id""")
+
 
 _CLAIM_COLUMNS = (
     JOB.c.id,
@@ -193,6 +220,18 @@ def limited() -> Select[*tuple[Any, ...]]:
 def named(job_ids: Collection[int], longest: int | None = None) -> Select[*tuple[Any, ...]]:
     """Some jobs, by number."""
     return select(*_shortened(longest)).where(JOB.c.id.in_(job_ids)).order_by(JOB.c.id)
+
+
+def traced(ended_after_wall_ms: int, after_id: int, limit: int) -> Select[*tuple[Any, ...]]:
+    """The jobs of traces that ended after this time and number, in the order of their ends."""
+    later = tuple_(JOB.c.finished_at_wall_ms, JOB.c.id) > (ended_after_wall_ms, after_id)
+    # The planner knows the partial index by its condition, and its range by the time alone.
+    return (
+        select(*_shortened(1))
+        .where(JOB.c.traceparent.is_not(None), JOB.c.finished_at_wall_ms >= ended_after_wall_ms, later)
+        .order_by(JOB.c.finished_at_wall_ms, JOB.c.id)
+        .limit(limit)
+    )
 
 
 def states(job_ids: Sequence[int]) -> Select[*tuple[Any, ...]]:

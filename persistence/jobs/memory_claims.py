@@ -102,4 +102,5 @@ class MemoryClaims:
             job.retry_delay_ms,
             job.max_retry_delay_ms,
             msgspec.json.encode(job.errors).decode(),
+            traceparent=job.traceparent,
         )

@@ -28,7 +28,7 @@ from rekindle.actors.facts.jobs import (
 )
 from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
 from rekindle.actors.spec.policies.retention_policy import Retention
-from rekindle.actors.system.watched_jobs import JobResults
+from rekindle.actors.system.queues.watched_jobs import JobResults
 from rekindle.worker.jobs.claims import Claimant
 
 from ..database.wall_clock import wall_ms
@@ -91,6 +91,7 @@ class MemoryJobs(MemoryChains, JobResults):
             max_retry_delay_ms=job.max_retry_delay_ms,
             expires_at_wall_ms=job.expires_at_wall_ms,
             key=job.key,
+            traceparent=job.traceparent,
             waits_for=len(waits_for) if job.after else None,
         )
         return id_
@@ -127,6 +128,11 @@ class MemoryJobs(MemoryChains, JobResults):
         """The jobs with these numbers, as far as they exist, in order of number."""
         known = (self._jobs[job_id] for job_id in sorted(set(job_ids)) if job_id in self._jobs)
         return tuple(cut(job, longest) for job in known)
+
+    def traced(self, after: tuple[int, int], *, limit: int) -> tuple[JobView, ...]:
+        """The jobs of traces that ended after this time and number, in that order."""
+        ended = [job for job in self._jobs.values() if job.traceparent and (_end(job) or (0, 0)) > after]
+        return tuple(cut(job, 1) for job in sorted(ended, key=lambda job: _end(job) or (0, 0))[:limit])
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
@@ -374,3 +380,7 @@ class MemoryJobs(MemoryChains, JobResults):
             self.expired(job_id)
         self.follow(before, changed)
         return changed
+
+
+def _end(job: JobView) -> tuple[int, int] | None:
+    return None if job.finished_at_wall_ms is None else (job.finished_at_wall_ms, job.id)

@@ -28,10 +28,10 @@ def declare(connection: Connection, plans: Collection[PeriodicPlan], now_wall_ms
         connection.execute(_DECLARE, {**values, "now": now_wall_ms, "next_due": plan.next_due_wall_ms})
         row = update(PERIODIC).where(PERIODIC.c.name == plan.name)
         connection.execute(row.values(queue=plan.queue))
-        anew = {"schedule": plan.schedule, "last_due_wall_ms": now_wall_ms}
+        changed = {"schedule": plan.schedule, "last_due_wall_ms": now_wall_ms}
         connection.execute(
             row.where(PERIODIC.c.schedule != plan.schedule).values(
-                **anew, next_due_wall_ms=plan.next_due_wall_ms
+                **changed, next_due_wall_ms=plan.next_due_wall_ms
             )
         )
 

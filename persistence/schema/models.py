@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy.orm import DeclarativeBase, Mapped
+from sqlalchemy.orm import Mapped
 
+from . import cluster_models as cluster_models
 from . import tables
-
-
-class Model(DeclarativeBase):
-    """The base class of the models."""
-
-    metadata = tables.METADATA
+from .model import Model as Model
 
 
 class RestartPolicyRow(Model):
@@ -145,6 +141,7 @@ class JobRow(Model):
     failed_by: Mapped[int | None]
     batch_id: Mapped[int | None]
     batch_counts: Mapped[str | None]
+    traceparent: Mapped[str | None]
 
 
 class JobAfterRow(Model):

@@ -29,6 +29,7 @@ _OF_JOBS = (
         ("queue", "key", "priority", "not_before_wall_ms", "id"),
     ),
     ("failed_by", JOB.c.failed_by.is_not(None), ("failed_by",)),
+    ("traced", JOB.c.traceparent.is_not(None), ("finished_at_wall_ms", "id")),
     ("batch_id", JOB.c.batch_id.is_not(None), ("batch_id",)),
     ("unique", JOB.c.unique_key.is_not(None), ("queue", "unique_key")),
     (
@@ -41,7 +42,9 @@ _OF_JOBS = (
 
 @cache
 def whole_metadata() -> MetaData:
-    """All tables, with all their indexes."""
+    """All tables, those of a cluster too, with all their indexes."""
+    from . import cluster_tables  # noqa: F401  # adds them
+
     for name, where, columns in _OF_JOBS:
         Index(
             f"ix_rekindle_job_{name}",

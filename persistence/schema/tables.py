@@ -188,6 +188,7 @@ JOB = Table(
     Column("failed_by", BigInteger, nullable=True),
     Column("batch_id", BigInteger, nullable=True),
     Column("batch_counts", Text, nullable=True),
+    Column("traceparent", Text, nullable=True),
     sqlite_autoincrement=True,
 )
 JOB_AFTER = Table(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, select
 
-from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Severity
 from rekindle.actors.rules.alert_book import MOST_RESOLVED
 
 from ..schema.tables import ALERT
@@ -50,7 +50,7 @@ def alert_of(row: Any) -> Alert | None:
     try:
         return Alert(
             id=row.id,
-            kind=Kind(row.kind),
+            kind=AlertKind(row.kind),
             component_id=row.component_id,
             severity=Severity[row.severity.upper()],
             opened_at_wall_ms=row.opened_at_wall_ms,

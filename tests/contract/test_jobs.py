@@ -251,7 +251,10 @@ def test_numbers_that_no_database_counts_to_and_more_than_a_statement_takes(queu
 
 def test_only_jobs_that_ended_badly_are_retried_and_none_is_dropped_while_it_runs(queues: Queues) -> None:
     job = queues.add()
-    with pytest.raises(RequestRefusedError, match=r"is pending: only a toxic, failed, cancelled or"):
+    with pytest.raises(
+        RequestRefusedError,
+        match=r"is pending: only a job that failed, is toxic, was cancelled or expired is retried",
+    ):
         queues.jobs.retry([job])
     queues.claim()
     with pytest.raises(RequestRefusedError, match=r"is running: it cannot be dropped now"):

@@ -12,10 +12,12 @@ from tests.contract.queues import Queues
 from rekindle.actors.errors import PayloadError
 from rekindle.actors.facts.jobs import SERVED_QUEUES, Unique
 from rekindle.actors.facts.records import MetaSet
-from rekindle.actors.spec.job_payload import new_job
+from rekindle.actors.spec.job_payload import new_job, new_jobs
+from rekindle.persistence import open_queue
 from rekindle.persistence.store import SqlStore
 
 SONG = Unique("song.mp3", 3600)
+HOUR = Unique(for_s=3600)
 
 
 def test_a_unique_job_is_added_once(queues: Queues) -> None:
@@ -29,10 +31,47 @@ def test_a_unique_job_of_another_queue_is_another_one(queues: Queues) -> None:
     assert queues.add("tag", unique=SONG) != queues.add("mail", unique=SONG)
 
 
+def test_the_jobs_of_traces_are_found_by_their_ends_a_page_at_a_time(queues: Queues) -> None:
+    trace = f"00-{'a' * 32}-{'b' * 16}-01"
+    jobs = queues.jobs.add("tag", new_jobs(range(5), 0, traceparent=trace))
+    plain = queues.add()
+    queues.jobs.cancel([plain, *jobs[:4]])
+    first = queues.jobs.traced((0, 0), limit=3)
+    assert [(job.id, job.traceparent) for job in first] == [(job, trace) for job in jobs[:3]]
+    last = first[-1]
+    assert last.finished_at_wall_ms is not None
+    rest = queues.jobs.traced((last.finished_at_wall_ms, last.id), limit=3)
+    assert [job.id for job in rest] == [jobs[3]]
+
+
 def test_unique_jobs_of_one_transaction_are_the_same(queues: Queues) -> None:
     job = new_job("1", 0, unique=SONG)
     first, second = queues.jobs.add("tag", [job, job])
     assert first == second
+
+
+def test_without_a_key_jobs_with_equal_payloads_are_the_same(queues: Queues) -> None:
+    jobs = new_jobs([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1}], 0, unique=HOUR)
+    first, same, other = queues.jobs.add("tag", jobs)
+    assert first == same != other
+    (again,) = queues.jobs.add("tag", new_jobs([{"a": 1}], 0, unique=HOUR))
+    assert again == other
+
+
+def test_of_many_unique_jobs_those_that_are_there_already_are_not_added(queues: Queues) -> None:
+    before = queues.jobs.add("tag", new_jobs(range(0, 1200, 2), 0, unique=HOUR))
+    after = queues.jobs.add("tag", new_jobs([*range(1200), *range(1200)], 0, unique=HOUR))
+    assert (after[0:1200:2], after[:1200]) == (before, after[1200:])
+    assert len(set(after)) == 1200
+    assert [job.payload for job in queues.jobs.named(sorted(set(after) - set(before)))[:3]] == ["1", "3", "5"]
+
+
+def test_several_jobs_with_one_key_are_refused(queues: Queues) -> None:
+    with pytest.raises(
+        PayloadError, match=r"2 jobs cannot share the key 'song\.mp3', only one of them would"
+    ):
+        new_jobs([1, 2], 0, unique=SONG)
+    assert queues.jobs.find() == ()
 
 
 def test_a_unique_job_may_be_added_again_when_its_state_no_longer_stands_in_the_way(queues: Queues) -> None:
@@ -56,7 +95,8 @@ def test_the_retries_of_a_job_after_a_crash_win_over_the_worker_s(queues: Queues
 @pytest.mark.parametrize(
     ("unique", "why"),
     [
-        (Unique("song.mp3", 0), "needs a period of more than 0 seconds"),
+        (Unique("song.mp3", 0), "needs a period for_s of more than 0 s"),
+        (Unique("song.mp3"), "needs a period for_s of more than 0 s"),
         (Unique("", 60), "must be a text of 1 to 200 characters"),
         (Unique("song.mp3", 60, states=("sleeping",)), "states of a unique job must be some of pending"),
         ("song.mp3", r"must be a Unique\(key, for_s\)"),
@@ -68,8 +108,6 @@ def test_a_unique_job_that_makes_no_sense_is_refused(unique: Unique, why: str) -
 
 
 def test_a_unique_job_that_many_programs_add_at_the_same_time_is_added_once(sql_store: SqlStore) -> None:
-    from rekindle.persistence import open_queue
-
     sql_store.commit([MetaSet(SERVED_QUEUES, '["tag"]')])
     assert sql_store.address is not None
     programs = [open_queue(sql_store.address) for _ in range(8)]
@@ -85,6 +123,32 @@ def test_a_unique_job_that_many_programs_add_at_the_same_time_is_added_once(sql_
     for thread in threads:
         thread.join()
     assert (len(ids), len(set(ids)), len(sql_store.jobs.find())) == (8, 1, 1)
+    for program in programs:
+        program.close()
+
+
+def test_unique_jobs_that_some_programs_add_at_once_and_some_one_by_one_are_added_once(
+    sql_store: SqlStore,
+) -> None:
+    assert sql_store.address is not None
+    jobs = new_jobs(range(40), 0, unique=HOUR)
+    programs = [open_queue(sql_store.address) for _ in range(4)]
+    barrier, errors = threading.Barrier(len(programs)), []
+
+    def add(number: int) -> None:
+        barrier.wait()
+        try:
+            for begin in range(0, len(jobs), 1 if number % 2 else len(jobs)):
+                programs[number].add("tag", jobs[begin : begin + 1] if number % 2 else jobs)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(len(programs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (errors, len(sql_store.jobs.find(limit=200))) == ([], 40)
     for program in programs:
         program.close()
 

@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,45 @@ def reopened_within(address: str, seconds: float) -> None:
 def test_a_closed_store_can_be_owned_again(sql_store: SqlStore, address: str) -> None:
     sql_store.close()
     reopened_within(address, seconds=10)
+
+
+@contextmanager
+def frozen_for_a_moment(backend: int) -> Iterator[None]:
+    """A busy server: the process of this session does nothing until a moment after the block began."""
+    os.kill(backend, signal.SIGSTOP)
+    thread = threading.Timer(0.5, os.kill, (backend, signal.SIGCONT))
+    try:
+        yield
+    finally:
+        thread.start()
+
+
+def test_a_store_that_was_just_closed_can_be_owned_before_the_server_has_noticed_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was said to be in use by another supervisor: this one."""
+    monkeypatch.setattr(ownership, "GONE_S", 20.0)
+    store = open_store(postgres_url)
+    assert store.lock is not None
+    with frozen_for_a_moment(store.lock):
+        store.close()
+    open_store(postgres_url).close()
+
+
+def test_a_store_of_a_killed_owner_can_be_owned_before_the_server_has_noticed_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "GONE_S", 20.0)
+    other, admin = Opener(postgres_url), open_store(postgres_url, exclusive=False)
+    other.go()
+    assert other.told().startswith("open")
+    with admin._reader.connect() as connection:
+        owner = connection.execute(ownership._OWNER, {"space": ownership._LOCK_SPACE}).one()
+    with frozen_for_a_moment(owner.pid):
+        other.process.send_signal(signal.SIGKILL)
+        other.process.communicate(timeout=10)
+    open_store(postgres_url).close()
+    admin.close()
 
 
 def test_who_only_looks_needs_no_ownership(sql_store: SqlStore, address: str) -> None:

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, event, final_death, known
 
+from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.facts.jobs import CURRENT_RUN, JobSettled
-from rekindle.actors.facts.records import MetaSet, Record, RestartReset
+from rekindle.actors.facts.records import DeathRecord, EventRecord, MetaSet, Record, RestartReset
+from rekindle.actors.messages import WorkerDied
+from rekindle.actors.messages.event_json import event_of, numbered
 from rekindle.persistence import open_store
 from rekindle.persistence import spool as spool_module
 from rekindle.persistence.store import SqlStore
@@ -46,6 +50,50 @@ def test_if_another_run_has_used_the_store_since_only_history_is_taken_in(addres
     store.commit([MetaSet(CURRENT_RUN, "two"), MetaSet("key", "new"), death(2)])
     assert store.take_back() == 1
     assert (known(store).restart_count, store.load().meta["key"]) == (2, "new")
+    store.close()
+
+
+def told(number: int, record: DeathRecord, **changes: object) -> EventRecord:
+    """The event of a death."""
+    ended = Exit(record.exit_code, record.signal)
+    lost = Death(component_id=TAG, generation=record.generation, cause=record.cause, exit=ended)
+    died = WorkerDied(lost, record.action, record.reason, 1.0, 1)
+    return replace(numbered(number, record.died_at_wall_ms, died), **changes)
+
+
+def test_a_death_that_is_taken_in_late_is_told_by_its_event_with_a_new_number(
+    address: str, spool: Path
+) -> None:
+    """The death was stored, and no event told it."""
+    store = opened(address, spool)
+    store.commit([MetaSet(CURRENT_RUN, "one"), event(1)])
+    store.keep_aside([event(2), death(1), told(3, death(1)), event(4), death(2), told(5, death(2))], "one")
+    store.commit([MetaSet(CURRENT_RUN, "two"), event(2, at_wall_ms=NOW + 900)])
+    assert store.take_back() == 2
+    found = store.events().events
+    assert [(each.id, each.type) for each in found] == [
+        (1, "worker_started"),
+        (2, "worker_started"),
+        (3, "worker_died"),
+        (4, "worker_died"),
+    ]
+    assert found[2:] == (told(3, death(1)), told(4, death(2)))
+    assert store.load().seen_at_wall_ms == NOW + 900  # not the time of the last event
+    store.close()
+
+
+def test_a_death_that_another_run_has_recorded_meanwhile_is_told_once(address: str, spool: Path) -> None:
+    """The other run found a process without an end, and recorded it as lost with its supervisor."""
+    store = opened(address, spool)
+    store.keep_aside([death(1), told(1, death(1)), death(2), told(2, death(2))], "one")
+    lost = death(1, cause=Cause.SUPERVISOR_LOST, action=Action.NONE)
+    store.commit([MetaSet(CURRENT_RUN, "two"), lost, told(1, lost)])
+    store.take_back()
+    died = [event_of(each) for each in store.events().events]
+    assert [(each.generation, each.death.cause) for each in died if isinstance(each, WorkerDied)] == [
+        (1, Cause.SUPERVISOR_LOST),
+        (2, Cause.SIGNALLED),
+    ]
     store.close()
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.contract.records import NOW, TAG, death, final_death, known
 
 from rekindle.actors.deaths.death import Action, Cause, Job
-from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Severity
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.records import (
     RECENT_DEATHS,
@@ -303,7 +303,7 @@ def test_a_work_item_that_no_database_could_hold_is_stored_as_far_as_possible(st
 def an_alert(number: int, **changes: object) -> Alert:
     alert = Alert(
         id=number,
-        kind=Kind.CRASHED,
+        kind=AlertKind.CRASHED,
         component_id="worker:tag:0",
         severity=Severity.CRITICAL,
         message="crashed: killed by SIGKILL",

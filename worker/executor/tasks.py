@@ -100,10 +100,19 @@ class TaskRunner:
             return function(*arguments, **named)
         call: Any = values.loads(payload)
         target, arguments, named = call
-        if target.startswith("__main__:"):
-            load_main(self._program)
-        function = resolve(target)
-        return function(*arguments, **named)
+        return self._function(target)(*arguments, **named)
+
+    def _function(self, target: str) -> Any:
+        if not target.startswith("__main__:"):
+            return resolve(target)
+        load_main(self._program)
+        try:
+            return resolve(target)
+        except AttributeError:
+            raise AttributeError(
+                f"a worker that loads the program does not find {target}: define it outside of"
+                " `if __name__ == '__main__':`"
+            ) from None
 
     def _result(self, result: object) -> bytes:
         if self._codec is not None:

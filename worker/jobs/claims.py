@@ -53,6 +53,8 @@ class Claim:
     """Why earlier executions failed, as JSON text."""
     batch_counts: str | None = None
     """How the jobs of a batch ended, as JSON text, if this is the job at its end."""
+    traceparent: str | None = None
+    """The trace that the job belongs to, in the form of W3C Trace Context."""
 
     @property
     def execution(self) -> tuple[int, int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from ..handle import Worker
@@ -15,6 +17,10 @@ LONGEST_ERROR = 4000
 LONGEST_NOTE = 200
 LONGEST_RESULT = 1_000_000
 """In bytes, as of a payload."""
+
+PACKAGE = os.path.dirname(__file__)
+ENTRIES = ("_execute", "_processed", "_awaited")
+"""The functions here that run a job's own code."""
 
 
 class Job:
@@ -29,11 +35,12 @@ class Job:
         error_count: How often it has raised.
         resumed: What an earlier execution passed to `checkpoint`; None if there is nothing.
         batch: How the jobs of a batch ended (`id`, `total`, `done`, `failed`), if this one is at its end.
+        traceparent: The trace in which it was enqueued, as W3C Trace Context has it; None without one.
     """
 
     __slots__ = (
         "_execution", "_save", "_show", "_worker",
-        "attempt", "batch", "crash_count", "error_count", "id", "payload", "queue", "resumed",
+        "attempt", "batch", "crash_count", "error_count", "id", "payload", "queue", "resumed", "traceparent",
     )  # fmt: skip
 
     def __init__(
@@ -53,10 +60,37 @@ class Job:
         self.error_count = claim.error_count
         self.resumed: Any = None if claim.checkpoint is None else json.loads(claim.checkpoint)
         self.batch: Any = None if claim.batch_counts is None else json.loads(claim.batch_counts)
+        self.traceparent = claim.traceparent
         self._save = save
         self._show = show
         self._execution = execution
         self._worker = worker
+
+    @classmethod
+    def for_test(
+        cls, payload: object = None, *, attempt: int = 1, resumed: object = None, batch: object = None
+    ) -> Job:
+        """A job outside of every queue, to test a `process` with: nothing is stored.
+
+        Payload, checkpoint and batch arrive as they would from the queue, by way of JSON.
+
+        Raises:
+            TypeError: one of them is not JSON.
+            ValueError: one of them is too long, or holds a number that JSON does not support.
+        """
+        claim = Claim(
+            id=1,
+            queue="test",
+            payload=encoded(payload, "the payload") or "null",
+            attempt=attempt,
+            crash_count=0,
+            error_count=0,
+            max_retries=None,
+            alone=False,
+            checkpoint=encoded(resumed, "the checkpoint"),
+            batch_counts=encoded(batch, "the batch"),
+        )
+        return cls(claim, json.loads(claim.payload), Worker(), lambda _: True, _ignore, Execution(claim))
 
     def checkpoint(self, data: object) -> None:
         """Store how far this execution came; it is durable when this returns.
@@ -112,6 +146,10 @@ class Job:
         return f"<Job {self.id} of {self.queue!r}, attempt {self.attempt}>"
 
 
+def _ignore(_: str) -> None:
+    """Store nothing."""
+
+
 def _shown(done: float | None, total: float | None, note: str) -> str | None:
     """Progress as it is stored; None if there is nothing to show."""
     for name, number in (("done", done), ("total", total)):
@@ -137,11 +175,15 @@ def encoded(result: object, what: str = "the result") -> str | None:
     """
     if result is None:
         return None
-    text = json.dumps(result, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(result, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{what} is not JSON: {error}") from None
     if len(text) > LONGEST_RESULT:
         raise ValueError(
             f"{what} is too long: {len(text)} bytes, the limit is {LONGEST_RESULT};"
-            " store it elsewhere, and return where it is"
+            " store it elsewhere, and only its place here"
         )
     return text
 
@@ -151,7 +193,17 @@ def error_text(error: BaseException) -> str:
     import traceback
 
     sentence = f"{type(error).__name__}: {error}"[: LONGEST_ERROR // 2]
-    trace = "".join(traceback.format_tb(error.__traceback__))[-LONGEST_ERROR // 2 :]
+    trace = "".join(traceback.format_tb(_of_job(error.__traceback__)))[-LONGEST_ERROR // 2 :]
     # PostgreSQL does not accept NUL, and UTF-8 cannot encode half of a surrogate pair.
     text = f"{sentence}\n{trace}" if trace else sentence
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _of_job(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the job's own code."""
+    own = trace
+    while trace is not None:
+        code, trace = trace.tb_frame.f_code, trace.tb_next
+        if code.co_name in ENTRIES and code.co_filename.startswith(PACKAGE):
+            own = trace
+    return own

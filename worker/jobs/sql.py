@@ -12,6 +12,7 @@ import re
 COLUMNS = (
     "id", "queue", "payload", "attempts", "crash_count", "error_count", "max_retries", "alone", "checkpoint",
     "state", "timeout_ms", "retry_delay_ms", "max_retry_delay_ms", "errors", "batch_counts",
+    "traceparent",
 )  # fmt: skip
 
 NEVER = 2**62

@@ -13,6 +13,7 @@ socket, and with its supervisor.
 
 from __future__ import annotations
 
+import faulthandler
 import fcntl
 import gc
 import json
@@ -113,10 +114,11 @@ def _wait_at(
         if not connection.recv(1):
             os._exit(0)  # the supervisor does not know this process
         os.setsid()
+        _reseed()
         if stands_by:
             text.set_command(sys.executable, "-m", "rekindle.worker.warm", "standby")
             die_with_parent(signal.SIGKILL)
-            _rehearse(text)
+            _rehearse(text, imports)
         request, descriptors = _received(connection)
     if request is None:
         os._exit(0)
@@ -126,7 +128,14 @@ def _wait_at(
     return target
 
 
-def _rehearse(text: ProcessText) -> None:
+def _reseed() -> None:
+    """Have numpy draw other numbers than in the other forks. `random` and ssl do so by themselves."""
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed()
+
+
+def _rehearse(text: ProcessText, imports: Imports) -> None:
     """Do once what the start of a worker does: that touches the memory which a fork has to copy.
 
     The worker's first line runs a third sooner after the gate opens.
@@ -138,9 +147,14 @@ def _rehearse(text: ProcessText) -> None:
         socket.send_fds(ours, [request], [null.fileno()])
         _, descriptors = _received(theirs)
         _close(descriptors)
+        faulthandler.enable(null.fileno())
+        faulthandler.disable()
     thread = threading.Thread(target=Worker().stop)
     thread.start()
     thread.join()
+    imports.changed_file()
+    run.take_over_import_path()
+    signal.signal(signal.SIGCHLD, signal.getsignal(signal.SIGCHLD))
     os.environ.update(placeholders)
     text.set_variables(placeholders)
 

@@ -26,6 +26,15 @@ _KINDS = (
     ("/dev/nvidia", "a CUDA context"),
 )
 
+_THREAD_POOLS = {
+    "openblas": "OPENBLAS_NUM_THREADS",
+    "mkl_": "MKL_NUM_THREADS",
+    "gomp": "OMP_NUM_THREADS",
+    "iomp": "OMP_NUM_THREADS",
+    "libomp": "OMP_NUM_THREADS",
+}
+"""Libraries that start threads when they are loaded, as that of numpy does, and what stops them."""
+
 
 class NotSafeError(Exception):
     """A fork would not be safe."""
@@ -75,7 +84,7 @@ class Imports:
         tasks = os.listdir("/proc/self/task")
         if len(tasks) > 1:
             names = [each.name for each in threading.enumerate() if each is not threading.main_thread()]
-            return f"a thread running: {', '.join(names) or 'of a C library'}"
+            return f"a thread running: {', '.join(names) or c_library()}"
         for number in os.listdir("/proc/self/fd"):
             found = None if int(number) in self._keep else _unsafe_descriptor(int(number))
             if found is not None:
@@ -95,6 +104,17 @@ def _unsafe_descriptor(number: int) -> str | None:
     if link.startswith("/") and not link.startswith("/dev/") and flags & os.O_ACCMODE != os.O_RDONLY:
         return f"the file {link} open for writing"
     return None
+
+
+def c_library(maps: str = "/proc/self/maps") -> str:
+    """The library that a thread of no Python code probably belongs to, with a way out if one is known."""
+    with open(maps) as file:
+        loaded = {os.path.basename(line.rstrip()) for line in file if ".so" in line}
+    for library in sorted(loaded):
+        for part, variable in _THREAD_POOLS.items():
+            if part in library:
+                return f'of {library}, which starts none with {variable} = "1" in the env of the worker'
+    return "of a C library"
 
 
 @contextmanager

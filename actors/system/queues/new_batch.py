@@ -9,6 +9,7 @@ from typing import Unpack
 from ...facts.queues import BatchAdded
 from ...ports import Jobs
 from ...spec.job_payload import JobSettings, checked_batch, checked_queue, new_jobs
+from .current_trace import with_trace
 
 
 def add_batch(
@@ -23,5 +24,7 @@ def add_batch(
     """Add jobs, all or none, and one that runs once, when all of them have ended."""
     queues = (checked_queue(queue, served), checked_queue(then_queue or queue, served))
     now_wall_ms = time.time_ns() // 1_000_000
-    new, (last,) = new_jobs(payloads, now_wall_ms, **settings), new_jobs([then], now_wall_ms)
+    settings = with_trace(settings)
+    new = new_jobs(payloads, now_wall_ms, **settings)
+    (last,) = new_jobs([then], now_wall_ms, traceparent=settings.get("traceparent"))
     return jobs.add_batch(queues[0], checked_batch(new), last, queues[1])

@@ -14,6 +14,7 @@ from rekindle.actors.facts.jobs import (
     JobState,
     JobView,
     NewJob,
+    ended_words,
     refused_cancellation,
     refused_retry,
 )
@@ -172,7 +173,7 @@ class MemoryChains(MemoryQueues):
         for job_id in sorted(later & self._jobs.keys()):
             job = self._jobs[job_id]
             if job.state == JobState.WAITING:
-                reason = f"job {failed.id}, which it comes after, is {failed.state}"
+                reason = f"job {failed.id}, which it comes after, {ended_words(failed.state)}"
                 changes = {"error": reason, "finished_at_wall_ms": failed.finished_at_wall_ms}
                 cancelled = replace(job, state=JobState.CANCELLED.value, failed_by=failed.id, **changes)
                 self._jobs[job_id] = cancelled

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..errors import JobFailedError, RequestTimeoutError
-from ..facts.jobs import OPEN, JobCrash, JobState, JobView, NewJob, QueueStats
-from ..facts.queues import BatchAdded, BatchView, PeriodicPlan, PeriodicView, QueueLimits, QueuePause
-from ..messages import QueueEvent, QueuePaused, QueueResumed
-from ..ports import Jobs
+from ...errors import JobFailedError, RequestTimeoutError
+from ...facts.jobs import OPEN, JobCrash, JobState, JobView, NewJob, QueueStats
+from ...facts.queues import BatchAdded, BatchView, PeriodicPlan, PeriodicView, QueueLimits, QueuePause
+from ...messages import QueueEvent, QueuePaused, QueueResumed
+from ...ports import Jobs
 
 FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
@@ -89,6 +89,10 @@ class WatchedJobs(JobResults):
     def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
         """Those of these jobs that there are, by number."""
         return self._jobs.named(job_ids, longest=longest)
+
+    def traced(self, after: tuple[int, int], *, limit: int) -> tuple[JobView, ...]:
+        """The jobs of traces that ended after this wall time and number, in that order; payloads are cut."""
+        return self._jobs.traced(after, limit=limit)
 
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
