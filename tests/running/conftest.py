@@ -7,12 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from tests.processes.waiting import PATIENCE_S, eventually
+from tests.processes.waiting import PATIENCE_S, ended, eventually
 from tests.services import postgres_service, postgres_url, redis_url
 
 from rekindle.cli.chaos.real.empty_database import empty_database
@@ -140,3 +141,75 @@ def run(tmp_path: Path) -> Iterator[Run]:
             except subprocess.TimeoutExpired:
                 each.kill()
                 raise
+
+
+# ── upgrades ─────────────────────────────────────────────────────────────────────────────
+
+BEAT = '''
+def main(worker):
+    """Say that it is alive, and where it is."""
+    number = 0
+    while worker.running:
+        print(f"beat {number}", flush=True)
+        number += 1
+        worker.wait(0.05)
+'''
+
+CREW = """
+[worker.plain]
+command = ["bash", "-c", "i=0; while true; do echo line $i; i=$((i+1)); sleep 0.02; done"]
+[worker.bound]
+command = ["sleep", "1000"]
+pdeathsig = true
+[worker.beat]
+python = "beat:main"
+cwd = "."
+health = { heartbeat_interval_s = 0.2, staleness_s = 1, max_misses = 2 }
+[http]
+listen = "127.0.0.1:0"
+"""
+
+STEADY = "worker:plain:0", "worker:bound:0", "worker:beat:0"
+
+
+@pytest.fixture
+def crew(run: Run, tmp_path: Path) -> Running:
+    (tmp_path / "beat.py").write_text(BEAT)
+    running = run(CREW, PYTHONPATH="")  # which would hide another installation
+    for name in STEADY:
+        running.wait_for(name, status="healthy")
+    return running
+
+
+class Other(Protocol):
+    """Makes another installation, with one line of one file changed; the path of its interpreter."""
+
+    def __call__(self, file: str, text: str, instead: str) -> str: ...
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Other:
+    def install(file: str, text: str, instead: str) -> str:
+        home = tmp_path / "other"
+        shutil.copytree(ROOT / "scripts" / "import_root" / "rekindle", home / "code" / "rekindle")
+        changed = home / "code" / "rekindle" / file
+        assert text in changed.read_text()
+        changed.write_text(changed.read_text().replace(text, instead, 1))
+        # What `python -m venv` makes, without pip.
+        packages = home / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
+        packages.mkdir(parents=True)
+        (home / "bin").mkdir()
+        python = home / "bin" / "python"
+        python.symlink_to(Path(sys.executable).resolve())
+        (home / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+        (packages / "other.pth").write_text(f"{home / 'code'}\n{sysconfig.get_path('purelib')}\n")
+        return str(python)
+
+    return install
+
+
+def pids(running: Running) -> dict[str, int]:
+    """The processes that the supervisor says it has, all of which live."""
+    found = {name: worker["pid"] for name, worker in running.workers().items()}
+    assert not [name for name, pid in found.items() if pid is None or ended(pid)], running.text()
+    return found

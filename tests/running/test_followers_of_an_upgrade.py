@@ -15,7 +15,7 @@ from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 from tests.running.upgrading import upgraded
 
-from rekindle.cli.client import ControlError
+from rekindle.cli.client import ControlClient, ControlError
 from rekindle.cli.event_client import stream
 from rekindle.cli.top.board import Board
 from rekindle.cli.top.feed import Feed
@@ -69,7 +69,7 @@ class ControlFollower(Follower):
 
     def connection(self, after: int) -> Iterator[tuple[str, int]]:
         try:
-            for event in stream(self._path, after=after):
+            for event in stream(ControlClient(self._path), after=after):
                 if event.id is not None:
                     yield event.type, event.id
         except ControlError as error:
@@ -124,7 +124,7 @@ def test_streams_and_top_go_on_across_upgrades_without_a_gap_or_a_repetition(run
     token = (state / "http-viewer.token").read_text().strip()
     followers = ControlFollower(state / "control.sock"), _browser(running, token)
     boards: list[Board] = []
-    feed = Feed(str(state / "control.sock"), running.client, boards.append)
+    feed = Feed(running.client, boards.append)
     feed.start()
     try:
         for generation in (2, 3):

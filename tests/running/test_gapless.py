@@ -135,6 +135,8 @@ def test_a_killed_web_server_loses_only_the_requests_that_it_held(run: Run, port
     with Load(port).going_on() as load:
         for _ in range(ROUNDS):
             kill(running)
+            answered = load.answers.total()  # gunicorn is ready before its worker can answer
+            assert eventually(lambda: load.answers.total() > answered), running.text()  # noqa: B023
     report(f"{server}: {ROUNDS} kills", load)
     assert load.failures["ConnectionRefusedError"] == 0
     assert load.failures.total() <= ROUNDS * CLIENTS

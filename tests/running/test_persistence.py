@@ -183,3 +183,47 @@ def test_f19_a_stop_that_keeps_records_aside_says_so_by_its_exit_code(run: Run) 
         running.signal(signal.SIGTERM)  # a second one: the stop waits no longer
         assert running.end() == 1
     assert "could not be written; they are kept in" in running.text()
+
+
+def test_f19_a_death_that_is_stored_after_another_run_has_used_the_store_has_its_event(run: Run) -> None:
+    """The death was in the history, and no event told it."""
+    first = run(FLAKY)
+    first.wait_for("worker:calm:0", status="healthy")
+    database = first.file.parent / ".rekindle" / "rekindle.db"
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        kill_worker(first, "worker:flaky:0")
+        kill_worker(first, "worker:flaky:0")  # neither the start nor the death of this process is stored
+        first.signal(signal.SIGTERM)
+        assert eventually(lambda: "records wait for it" in first.text()), first.text()
+        first.signal(signal.SIGTERM)  # the stop waits no longer
+        assert first.end() == 1
+        second = run(FLAKY)
+        refused = "records of the former run are kept for the next start"
+        assert eventually(lambda: refused in second.text(), 2 * PATIENCE_S), second.text()
+    kill_worker(second, "worker:flaky:0")
+    assert eventually(lambda: second.client.get("/workers")["unsaved"] == 0)
+    assert second.stop() == 0
+    third = run(FLAKY)
+    third.wait_for("worker:flaky:0", status="healthy")
+    deaths = third.client.get("/workers/worker:flaky:0/history")["deaths"]
+    assert {each["generation"] for each in deaths} > {1, 2}
+    events = third.client.get("/events/log?after=0&limit=1000")["events"]
+    died = [each for each in events if each["type"] == "worker_died"]
+    told = [each["generation"] for each in died if each["component_id"] == "worker:flaky:0"]
+    assert sorted(told) == sorted(each["generation"] for each in deaths)
+    assert [each["id"] for each in events] == list(range(1, len(events) + 1))
+
+
+def test_f19_the_next_run_waits_for_a_database_that_is_locked_before_it_uses_it(run: Run) -> None:
+    """It went on without what the former run had kept for it, although it waited for the database anyway."""
+    first = run(FLAKY)
+    with locked(first):
+        first.signal(signal.SIGTERM)
+        assert first.end() == 1
+        second = run(FLAKY)
+        assert eventually(lambda: second.text().count("supervisor: starting") == 2)
+        assert not eventually(lambda: second.text().count("descriptors for") == 2, 7.0), second.text()
+    flaky = second.wait_for("worker:flaky:0", status="healthy")
+    assert flaky["restart_count"] == 1
+    assert "records that the former run could not write are stored now" in second.text()

@@ -188,6 +188,17 @@ def test_the_log_is_json_where_asked_with_the_worker_and_without_control_charact
     assert (said["stream"], said["text"]) == ("out", "red \\x1b[31m alert {brace}")
 
 
+def test_a_line_of_the_json_log_about_an_event_has_the_fields_of_the_event(run: Run) -> None:
+    running = run('[worker.w]\ncommand = ["sh", "-c", "exit 7"]\n', "--log-json")
+    assert eventually(lambda: "exited with code 7" in running.text())
+    lines = [json.loads(line) for line in running.text().splitlines()]
+    died = next(line for line in lines if line.get("event", {}).get("type") == "worker_died")
+    assert (died["worker"], died["generation"]) == ("worker:w:0", 1)
+    event = died["event"]
+    assert (event["component_id"], event["exit_code"], event["action"]) == ("worker:w:0", 7, "restart")
+    assert (event["delay_ms"], event["reason"]) == (1000, "Restart #1 with 1s backoff")
+
+
 def test_orders_are_answered_while_a_start_hangs(run: Run) -> None:
     running = run('[worker.w]\npython = "tests.processes.workers:never_ready"\n', PYTHONPATH=_import_path())
     running.wait_for("worker:w:0", shown="starting")

@@ -3,94 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sqlite3
-import sys
-import sysconfig
 import threading
 import time
-import urllib.request
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from tests.processes.waiting import ended, eventually
-from tests.running.conftest import ROOT, Run, Running
-from tests.running.upgrading import upgraded
+from tests.running.conftest import CREW, Other, Run, Running, pids
+from tests.running.upgrading import UPGRADE_S, upgraded
 
 from rekindle import __version__
 from rekindle.cli.client import ControlError, RequestRefusedError
-
-BEAT = '''
-def main(worker):
-    """Say that it is alive, and where it is."""
-    number = 0
-    while worker.running:
-        print(f"beat {number}", flush=True)
-        number += 1
-        worker.wait(0.05)
-'''
-
-CREW = """
-[worker.plain]
-command = ["bash", "-c", "i=0; while true; do echo line $i; i=$((i+1)); sleep 0.02; done"]
-[worker.bound]
-command = ["sleep", "1000"]
-pdeathsig = true
-[worker.beat]
-python = "beat:main"
-cwd = "."
-health = { heartbeat_interval_s = 0.2, staleness_s = 1, max_misses = 2 }
-[http]
-listen = "127.0.0.1:0"
-"""
-
-STEADY = "worker:plain:0", "worker:bound:0", "worker:beat:0"
-
-
-@pytest.fixture
-def crew(run: Run, tmp_path: Path) -> Running:
-    (tmp_path / "beat.py").write_text(BEAT)
-    running = run(CREW, PYTHONPATH="")  # which would hide another installation
-    for name in STEADY:
-        running.wait_for(name, status="healthy")
-    return running
-
-
-class Other(Protocol):
-    """Makes another installation, with one line of one file changed; the path of its interpreter."""
-
-    def __call__(self, file: str, text: str, instead: str) -> str: ...
-
-
-@pytest.fixture
-def other(tmp_path: Path) -> Other:
-    def install(file: str, text: str, instead: str) -> str:
-        home = tmp_path / "other"
-        shutil.copytree(ROOT / "scripts" / "import_root" / "rekindle", home / "code" / "rekindle")
-        changed = home / "code" / "rekindle" / file
-        assert text in changed.read_text()
-        changed.write_text(changed.read_text().replace(text, instead, 1))
-        # What `python -m venv` makes, without pip.
-        packages = home / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
-        packages.mkdir(parents=True)
-        (home / "bin").mkdir()
-        python = home / "bin" / "python"
-        python.symlink_to(Path(sys.executable).resolve())
-        (home / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
-        (packages / "other.pth").write_text(f"{home / 'code'}\n{sysconfig.get_path('purelib')}\n")
-        return str(python)
-
-    return install
-
-
-def pids(running: Running) -> dict[str, int]:
-    """The processes that the supervisor says it has, all of which live."""
-    found = {name: worker["pid"] for name, worker in running.workers().items()}
-    assert not [name for name, pid in found.items() if pid is None or ended(pid)], running.text()
-    return found
 
 
 def numbers(running: Running, id_: str) -> list[int]:
@@ -205,6 +132,32 @@ def test_a_stop_in_progress_goes_on_and_an_operator_s_stop_stays(run: Run, tmp_p
     assert running.worker("worker:down:0")["shown"] == "stopped"
 
 
+def test_a_stop_step_that_is_due_before_the_process_is_taken_over_waits_for_it(
+    run: Run, other: Other, tmp_path: Path
+) -> None:
+    """SIGKILL was forgotten: the worker was called unkillable, and lived until the supervisor ended."""
+    running = run(
+        '[worker.deaf]\ncommand = ["sh", "-c", "trap : TERM; while :; do sleep 0.05; done"]\n'
+        "stop = { ask_s = 6, kill_s = 60, last_s = 60 }\n",
+        PYTHONPATH="",
+    )
+    pid = running.wait_for("worker:deaf:0", status="healthy")["pid"]
+
+    def stop() -> None:
+        with suppress(ControlError):  # the answer does not come: the upgrade is sooner
+            running.order("workers", "worker:deaf:0", "stop")
+
+    threading.Thread(target=stop, daemon=True).start()
+    assert eventually(lambda: running.worker("worker:deaf:0").get("shown") == "stopping")
+    go_on, adopt = tmp_path / "go_on", "    def _adopt(self, request: SpawnRequest) -> None:\n"
+    wait = f"        while not Path({str(go_on)!r}).exists():\n            __import__('time').sleep(0.01)\n"
+    running.order("upgrade", python=other("actors/processes/process_table.py", adopt, adopt + wait))
+    assert eventually(lambda: "was sent SIGKILL" in running.text(), UPGRADE_S), running.text()
+    go_on.touch()
+    assert eventually(lambda: ended(pid)), running.text()
+    running.wait_for("worker:deaf:0", shown="stopped")
+
+
 def test_another_version_in_another_environment_takes_over(crew: Running, other: Other) -> None:
     before = pids(crew)
     outcome = upgraded(crew, python=other("__init__.py", f'"{__version__}"', '"99.0"'))
@@ -220,6 +173,17 @@ def test_no_worker_is_ended_because_its_part_of_the_supervisor_is_late(crew: Run
     assert outcome["failed"] is None
     upgraded(crew)  # by then every process has been taken over, or ended
     assert pids(crew) == before
+
+
+def test_upgrades_leave_no_descriptors_behind(crew: Running) -> None:
+    def opened() -> int:
+        return len(os.listdir(f"/proc/{crew.process.pid}/fd"))
+
+    upgraded(crew)
+    before = opened()
+    for _ in range(3):
+        upgraded(crew)
+    assert eventually(lambda: opened() <= before), f"{before} before, {opened()} now"
 
 
 # ── refusals: nothing changes ────────────────────────────────────────────────────────────
@@ -261,6 +225,14 @@ def test_a_hand_over_in_another_format_is_refused_by_the_check(crew: Running, ot
     assert "this version reads format 999" in refusal(crew, python=python)
 
 
+def test_a_part_of_the_hand_over_that_an_older_version_does_not_know_is_refused_by_the_check(
+    crew: Running, other: Other
+) -> None:
+    """It was noticed after the exec, and the supervisor ended with all workers."""
+    python = other("cli/supervise/upgrade/runner_state.py", "    task_codes: dict[str, int] = {}\n", "")
+    assert "does not understand runner of the hand-over" in refusal(crew, python=python)
+
+
 def test_an_installation_that_does_not_know_the_database_is_refused(crew: Running, other: Other) -> None:
     python = other("persistence/schema/migrate.py", "\nREVISIONS = ", "\nREVISIONS = ('0001',)\nNEWER = ")
     assert "newer" in refusal(crew, python=python)
@@ -272,57 +244,26 @@ def test_a_supervisor_without_a_database_is_not_upgraded(run: Run) -> None:
     assert "history in memory only" in refusal(running)
 
 
-# ── the way back ─────────────────────────────────────────────────────────────────────────
+def test_an_installation_without_an_extra_that_the_file_needs_is_refused(run: Run, other: Other) -> None:
+    pytest.importorskip("prometheus_client")
+    running = run('[worker.w]\ncommand = ["sleep", "1000"]\n[metrics]\nenabled = true\n', PYTHONPATH="")
+    pid = running.wait_for("worker:w:0", status="healthy")["pid"]
+    python = other("__init__.py", f'"{__version__}"', '"99.0"')
+    (packages,) = (Path(python).parents[1] / "lib").glob("*/site-packages")
+    (packages / "without.pth").write_text("import sys; sys.modules['prometheus_client'] = None\n")
+    assert "pip install 'rekindle-supervisor[metrics]'" in refusal(running, python=python)
+    assert running.worker("worker:w:0")["pid"] == pid
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "instead"),
-    [
-        (
-            "cli/supervise/upgrade/resumption.py",
-            "    inheritance = inherited()\n",
-            "    raise OSError('no')\n",
-        ),
-        ("cli/supervise/runner.py", "    runner.listen()\n", "    raise OSError('no')\n"),
-        (
-            "actors/gateways/http/http_server.py",
-            '        self._serving.start(listening, "rekindle-http")\n',
-            "        raise OSError('no')\n",
-        ),
-        (
-            "actors/gateways/control/control_server.py",
-            '        self._serving.start(file.socket, "rekindle-control")\n',
-            "        raise OSError('no')\n",
-        ),
-    ],
-    ids=[
-        "before anything was taken over",
-        "when the actors are there",
-        "when it cannot serve the dashboard",
-        "when it cannot serve the control socket",
-    ],
-)
-def test_a_program_that_fails_after_the_exec_gives_way_to_the_former_one(
-    crew: Running, other: Other, file: str, text: str, instead: str
-) -> None:
-    before = pids(crew)
-    outcome = upgraded(crew, python=other(file, text, instead))
-    assert outcome["failed"] == "no"
-    assert outcome["pid"] == crew.process.pid
-    assert pids(crew) == before
-    os.kill(before["worker:bound:0"], signal.SIGKILL)
-    crew.wait_for("worker:bound:0", generation=2, status="healthy")
-    with urllib.request.urlopen(crew.client.get("/info")["dashboard"], timeout=30) as answer:
-        assert answer.status == 200
-    assert upgraded(crew)["failed"] is None
-
-
-def test_a_stop_that_comes_while_the_supervisor_hands_over_is_obeyed_by_the_next_program(
-    crew: Running,
-) -> None:
-    """It was forgotten: the supervisor ran on, and systemd would have killed it after 90 s."""
-    crew.order("upgrade")
-    assert eventually(lambda: "upgrade: handing over to" in crew.text())
-    crew.signal(signal.SIGTERM)
-    assert crew.end() == 0
-    assert "supervisor: stopping" in crew.text()
+def test_one_upgrade_at_a_time(crew: Running, other: Other, tmp_path: Path) -> None:
+    asked, go_on, last = tmp_path / "asked", tmp_path / "go_on", "    known = {spec.id for spec in"
+    waits = f"    __import__('pathlib').Path({str(asked)!r}).touch()\n"
+    waits += f"    while not __import__('pathlib').Path({str(go_on)!r}).exists(): pass\n"
+    python = other("cli/supervise/upgrade/dry_start.py", last, waits + last)
+    order = threading.Thread(target=crew.order, args=("upgrade",), kwargs={"python": python})
+    order.start()
+    assert eventually(asked.exists, UPGRADE_S)
+    assert "is being checked or is under way already" in refusal(crew)
+    go_on.touch()
+    order.join()
+    assert eventually(lambda: "the supervisor was upgraded" in crew.text(), UPGRADE_S), crew.text()

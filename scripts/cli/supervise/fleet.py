@@ -27,18 +27,20 @@ from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.operator import Rolling
 from rekindle.actors.handover import Estate, Inheritance
 from rekindle.actors.ports import Store
-from rekindle.actors.processes.logs.log_writer import log_path
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.spec.spec_changes import Changes
 from rekindle.actors.system.memories import leave_memory
+from rekindle.actors.views.log_page import LogPage, LogQuery
 from rekindle.actors.views.redaction import without_password
+from rekindle.actors.views.setting_origin import Configuration
 from rekindle.persistence import MemoryStore
 
 from ..config import Config, ConfigError, load
-from ..config.model import Group
-from ..console.logs.log_files import note_files
-from ..render.listings import change_lines
+from ..config.model import WorkerTable
+from ..config.origins import setting_origins
+from ..render.change_text import change_lines
 from .gateways import EventGateways
+from .stored_log import note_log_files, stored_page
 
 PATIENCE_S = 30.0
 """How much longer than its own timeouts a worker may take before a rolling restart is given up."""
@@ -110,7 +112,7 @@ class Fleet(System):
         """Why the latest rolling restart of a group was abandoned."""
         self._ending = threading.Event()
         self.event_gateways = EventGateways()
-        _note_log_files(config)
+        note_log_files(config)
 
     def gateways(self) -> tuple[GatewayState, ...]:
         """The states of the gateways that send events to other systems."""
@@ -160,7 +162,7 @@ class Fleet(System):
             # By what runs: a setting that was taken back needs nothing.
             ignored = _needs_new_supervisor(self._begun_with, config)
             self._config = self._as_loaded = config
-            _note_log_files(config)
+            note_log_files(config)
         summary = _summary(changes)
         if ignored:
             summary["after_a_restart_of_the_supervisor"] = ignored
@@ -178,7 +180,7 @@ class Fleet(System):
                 raise ConfigurationError(str(error)) from None
             changes = self._apply(config)
             self._config = config
-            _note_log_files(config)
+            note_log_files(config)
         return _summary(changes)
 
     def _apply(self, config: Config) -> Changes:
@@ -221,7 +223,7 @@ class Fleet(System):
             return Rolling(latest.stage != "over", latest.problem or None, latest.steps)
         return Rolling(thread is not None and thread.is_alive(), self._given_up.get(name))
 
-    def _begin_rollout(self, group: Group, surge: int | None, roll_back: bool) -> Summary:
+    def _begin_rollout(self, group: WorkerTable, surge: int | None, roll_back: bool) -> Summary:
         with self._changing:
             running = self._rolling.get(group.name)
             if running is not None and running.is_alive():
@@ -271,6 +273,16 @@ class Fleet(System):
         file = str(self._config.path) if self._config.text is None else None
         return {"configuration": file, "database": self._database}
 
+    def configuration(self) -> Configuration:
+        """Every setting with its origin; secrets are masked."""
+        return Configuration(
+            self.origins()["configuration"], setting_origins(self._config, scaled=self.counts())
+        )
+
+    def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
+        """Lines of its log file, or of what the supervisor keeps in memory."""
+        return stored_page(self.spec(component_id), query) or super().logged(component_id, query)
+
     def latest_upgrade(self) -> Summary:
         """How often this process was upgraded, and what became of the latest attempt."""
         return super().latest_upgrade() if self.upgrades is None else self.upgrades.latest()
@@ -304,7 +316,7 @@ class Fleet(System):
 
     # ── a rolling restart ────────────────────────────────────────────────────────────────
 
-    def _roll(self, group: Group) -> None:
+    def _roll(self, group: WorkerTable) -> None:
         self._given_up.pop(group.name, None)
         try:
             for id_ in group.ids:
@@ -315,7 +327,7 @@ class Fleet(System):
         else:
             logger.info("fleet: rolling restart of {} completed", group.name)
 
-    def _roll_one(self, id_: str, group: Group) -> None:
+    def _roll_one(self, id_: str, group: WorkerTable) -> None:
         if self.status(id_).shown in DOWN:
             return
         spec = group.template
@@ -329,7 +341,7 @@ class Fleet(System):
             f"{id_} to be healthy again",
         )
 
-    def _can_spare(self, id_: str, group: Group) -> bool:
+    def _can_spare(self, id_: str, group: WorkerTable) -> bool:
         members = [worker for worker in self.report().workers if worker.component_id in group.ids]
         healthy = {worker.component_id for worker in members if worker.status is Status.HEALTHY}
         wanted = sum(worker.shown not in DOWN for worker in members)
@@ -382,15 +394,6 @@ def _needs_new_supervisor(before: Config, after: Config) -> list[str]:
     """Settings that changed and that a running supervisor cannot take up."""
     names = (
         *("state_dir", "database", "worker_database", "max_concurrent_starts", "retention"),
-        *("http", "alerts", "nats", "metrics"),
+        *("http", "alerts", "nats", "otel", "metrics"),
     )
     return [name for name in names if getattr(before, name) != getattr(after, name)]
-
-
-def _note_log_files(config: Config) -> None:
-    """Let `rekindle output` find the log files, also when no supervisor runs."""
-    logged = [spec for spec in config.specs() if spec.log is not None and spec.log.file is not None]
-    try:
-        note_files(config.state_dir, {spec.id: log_path(spec) for spec in logged})
-    except OSError as error:
-        logger.warning("config: `rekindle output` cannot find the log files: {}", str(error))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from rekindle.actors.gateways.gateway_state import Gateway, GatewayState
-from rekindle.actors.gateways.serving.server_thread import identity
+from rekindle.actors.gateways.server_identity import identity
 
 if TYPE_CHECKING:
     from rekindle.actors import System
@@ -48,6 +48,12 @@ class EventGateways:
             # While the store can still persist how far the gateway has published.
             fleet.at_stop(nats.stop)
             self._gateways = (*self._gateways, nats)
+        if config.otel is not None:
+            from rekindle.actors.gateways.otel import OtelGateway
+
+            otel = stack.enter_context(OtelGateway(fleet, config.otel, server))
+            fleet.at_stop(otel.stop)
+            self._gateways = (*self._gateways, otel)
         if config.metrics:
             from rekindle.actors.gateways.metrics import Metrics
 

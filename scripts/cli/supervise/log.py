@@ -21,6 +21,7 @@ from rekindle.actors.messages import (
     StoreRecovered,
     WorkerStarted,
 )
+from rekindle.actors.messages.event_json import unnumbered
 from rekindle.actors.views.event_sentences import level_of, text_of
 from rekindle.actors.views.sentences.sentence import Level
 
@@ -91,6 +92,8 @@ def _as_json(record: Record) -> str:
         "message": record["message"],
     }
     line |= {name: record["extra"][name] for name in FIELDS if name in record["extra"]}
+    if "event" in record["extra"]:
+        line["event"] = json.loads(unnumbered(record["extra"]["event"]))
     if record["exception"] is not None:
         line["exception"] = repr(record["exception"].value)
     return json.dumps(line) + "\n"
@@ -104,7 +107,7 @@ class _Forward(logging.Handler):
         logger.opt(depth=6, exception=record.exc_info).log(record.levelname, "{}", record.getMessage())
 
 
-class EventLog:
+class EventLogger:
     """Logs what happens to the workers."""
 
     def tell(self, message: Event) -> None:
@@ -115,7 +118,7 @@ class EventLog:
         about: str | None = getattr(message, "component_id", None)
         line = text_of(message) if about is None else f"{about} {text_of(message)}"
         generation: int | None = getattr(message, "generation", None)
-        log = logger.bind(worker=about)
+        log = logger.bind(event=message, worker=about)
         if generation is not None:
             log = log.bind(generation=generation)
         if isinstance(message, WorkerStarted):

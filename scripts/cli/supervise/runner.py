@@ -38,18 +38,20 @@ from rekindle.worker.guardian import marked_processes, sweep
 from ..config import Config
 from .fleet import Fleet
 from .gateways import send_alerts, serve_http
-from .log import EventLog
-from .platform.memory import settle
+from .log import EventLogger
+from .membership import fleet_class, join_cluster
+from .platform.memory import settle_soon
 from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
 from .platform.subreaper import adopt_orphans
 from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
 from .task_results import TaskResults
-from .upgrade.handing import Handing, PendingOrders, Wanted, Word
-from .upgrade.left import NOTHING_LEFT, Left
+from .upgrade.handing import CheckedUpgrade, Handing
+from .upgrade.left import NOTHING_LEFT, OwnEstate
+from .upgrade.runner_state import PendingOrders, Word
 
-Order = Word | Wanted
+Order = Word | CheckedUpgrade
 
 RETRY_S = 0.5
 """How often an upgraded supervisor tries to open a database that is not available."""
@@ -58,7 +60,7 @@ STRAYS_S = 2.0
 """How long to wait until killed stray processes have ended."""
 
 
-def run(config: Config, *, ignore_state: bool = False, left: Left = NOTHING_LEFT) -> int:
+def run(config: Config, *, ignore_state: bool = False, left: OwnEstate = NOTHING_LEFT) -> int:
     """Run the workers of a file until a signal or another supervisor ends it; returns the exit code.
 
     The first thread of the process starts the workers, since it does not end with an upgrade: the kernel
@@ -81,7 +83,7 @@ def run(config: Config, *, ignore_state: bool = False, left: Left = NOTHING_LEFT
     return outcome.result()
 
 
-def _run(config: Config, launcher: Launcher, left: Left, *, ignore_state: bool) -> int:
+def _run(config: Config, launcher: Launcher, left: OwnEstate, *, ignore_state: bool) -> int:
     with ExitStack() as stack:
         left.watch_start(launcher)
         try:
@@ -93,12 +95,12 @@ def _run(config: Config, launcher: Launcher, left: Left, *, ignore_state: bool) 
 
 
 def _prepared(
-    config: Config, launcher: Launcher, left: Left, stack: ExitStack, *, ignore_state: bool
+    config: Config, launcher: Launcher, left: OwnEstate, stack: ExitStack, *, ignore_state: bool
 ) -> Runner:
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
     store = _temporary_store() if ignore_state else _opened(config, left)
-    fleet = Fleet(
+    fleet = fleet_class(config)(
         config,
         store=store,
         launcher=launcher,
@@ -118,17 +120,17 @@ def _prepared(
     runner = Runner(fleet, Notifier(), launcher)
     runner.lock = lock
     handing = Handing(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
-    handing.spared = spared
-    runner.handing = fleet.upgrades = handing
+    handing.spared, runner.handing, fleet.upgrades = spared, handing, handing
     runner.listen()
     send_alerts(fleet, config.alerts, stack)
     _serve(config, fleet, handing, left, stack)
+    join_cluster(fleet, config, store)
     if left.inheritance is None:
         _say_room(len(config.specs()))
     return runner
 
 
-def _serve(config: Config, fleet: Fleet, handing: Handing, left: Left, stack: ExitStack) -> None:
+def _serve(config: Config, fleet: Fleet, handing: Handing, left: OwnEstate, stack: ExitStack) -> None:
     """Open the sockets for requests, and take over the workers that were left, if any were.
 
     In this order: the former program cannot return once the workers are taken over, so nothing that could
@@ -154,7 +156,7 @@ def _serve(config: Config, fleet: Fleet, handing: Handing, left: Left, stack: Ex
         os.close(socket)  # the file has no dashboard any more
 
 
-def _opened(config: Config, left: Left) -> Store:
+def _opened(config: Config, left: OwnEstate) -> Store:
     """The store; after an upgrade it is waited for, as workers run that would end with this process.
 
     Raises:
@@ -212,7 +214,7 @@ class Runner:
         self._results = TaskResults()
         self._essential_code = 0
 
-    def run(self, left: Left = NOTHING_LEFT) -> int:
+    def run(self, left: OwnEstate = NOTHING_LEFT) -> int:
         """Start the workers, or go on with those that were left, and wait for the end; the exit code."""
         stop, reload = self._on_stop_signal, self._on_reload_signal
         reopen = self._fleet.reopen_logs
@@ -233,7 +235,7 @@ class Runner:
                 self._fleet.start()
             else:
                 left.become_ready(self._fleet, self.handing)
-            settle()
+            settle_soon()
             self._notifier.ready(self._summary())
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
@@ -248,7 +250,7 @@ class Runner:
         words: list[Word] = []
         while self._orders:
             order = self._orders.get(0.0)
-            if not isinstance(order, Wanted):
+            if not isinstance(order, CheckedUpgrade):
                 words.append(order)
         return PendingOrders(
             words=tuple(words), stop_signals=self._stop_signals, essential_code=self._essential_code
@@ -263,7 +265,7 @@ class Runner:
 
     def listen(self) -> None:
         """Log events and act on them from now on."""
-        self._fleet.subscribe(EventLog())
+        self._fleet.subscribe(EventLogger())
         self._fleet.subscribe(self)
 
     def tell(self, message: Event) -> None:
@@ -294,7 +296,7 @@ class Runner:
                 case "reload":
                     self._reload()
                     self._orders.put("check_tasks")
-                case Wanted() as wanted:
+                case CheckedUpgrade() as wanted:
                     self._hand_over(wanted)
                 case "check_tasks":
                     code = self._task_code()
@@ -338,7 +340,7 @@ class Runner:
             logger.info("supervisor: all tasks have ended")
         return code
 
-    def upgrade(self, wanted: Wanted) -> None:
+    def upgrade(self, wanted: CheckedUpgrade) -> None:
         """Hand this process over to a program whose check has passed, as soon as possible."""
         self._orders.put(wanted)
 
@@ -348,7 +350,7 @@ class Runner:
         except RekindleError as error:
             logger.error("upgrade: refused: {}", str(error))
 
-    def _hand_over(self, wanted: Wanted) -> None:
+    def _hand_over(self, wanted: CheckedUpgrade) -> None:
         assert self.handing is not None
         self._notifier.reloading(time.monotonic_ns() // 1000)
         self.handing.hand_over(wanted)

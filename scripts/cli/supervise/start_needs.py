@@ -27,13 +27,13 @@ from rekindle.actors.processes.trusted_path import may_be_of_others
 
 from ..client import ControlClient, ControlError, NoSupervisorError
 from ..config import Config
-from ..config.problems import Finding, KeyPath
+from ..config.problems import ConfigFinding, KeyPath
 from ..state_files import SOCKET_NAME
 
 _ANSWER_S = 2.0
 
 
-def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
+def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[ConfigFinding]:
     """What this machine lacks; the supervisor that already runs the file is not in its own way.
 
     Args:
@@ -48,6 +48,10 @@ def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
         from rekindle.actors.gateways.nats.connection_options import check as check_nats
 
         yield from _unmet(("nats",), partial(check_nats, config.nats))
+    if config.otel is not None:
+        from rekindle.actors.gateways.otel.span_exporter import check as check_otel
+
+        yield from _unmet(("otel",), partial(check_otel, config.otel))
     if config.metrics:
         from rekindle.actors.gateways.metrics.exposition import check as check_metrics
 
@@ -61,14 +65,14 @@ def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[Finding]:
     yield from _unmet_by_sockets(config, of_others)
 
 
-def _unmet(path: KeyPath, check: Callable[[], object]) -> Iterator[Finding]:
+def _unmet(path: KeyPath, check: Callable[[], object]) -> Iterator[ConfigFinding]:
     try:
         check()
     except RekindleError as error:
-        yield Finding(path, str(error))
+        yield ConfigFinding(path, str(error))
 
 
-def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
+def _unmet_by_job_workers(config: Config) -> Iterator[ConfigFinding]:
     """Workers of another user that serve queues: the supervisor's SQLite file is closed to them."""
     if config.database.startswith("postgres"):
         return
@@ -82,10 +86,10 @@ def _unmet_by_job_workers(config: Config) -> Iterator[Finding]:
                 " a worker of another user needs a PostgreSQL database to serve queues,"
                 ' or jobs.via = "supervisor"'
             )
-            yield Finding(("worker", group.name, "user"), reason)
+            yield ConfigFinding(("worker", group.name, "user"), reason)
 
 
-def _unmet_by_logs(config: Config, of_others: bool) -> Iterator[Finding]:
+def _unmet_by_logs(config: Config, of_others: bool) -> Iterator[ConfigFinding]:
     for spec in config.specs():
         if spec.log is None or spec.log.file is None:
             continue
@@ -101,7 +105,7 @@ def _uid_of(user: str) -> int | None:
         return None  # reported with the other problems of the worker
 
 
-def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]:
+def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[ConfigFinding]:
     from rekindle.actors.gateways.http.http_server import bound, tls_settings
 
     yield from _unmet(("http", "tls_cert"), partial(tls_settings, settings))
@@ -109,7 +113,7 @@ def _unmet_by_http(settings: HttpSettings, state_dir: Path) -> Iterator[Finding]
         yield from _unmet(("http", "listen"), lambda: bound(settings.listen).close())
 
 
-def _unmet_by_sockets(config: Config, of_others: bool) -> Iterator[Finding]:
+def _unmet_by_sockets(config: Config, of_others: bool) -> Iterator[ConfigFinding]:
     """Sockets that cannot be opened here, each by itself; the running supervisor has its own open."""
     sockets = without_inherited(sockets_of(config.templates))
     if sockets and not _is_running(config.state_dir):
@@ -119,7 +123,7 @@ def _unmet_by_sockets(config: Config, of_others: bool) -> Iterator[Finding]:
             try:
                 BoundSocket(each).close()
             except SocketError as error:
-                yield Finding(("socket", each.name, "listen"), error.reason)
+                yield ConfigFinding(("socket", each.name, "listen"), error.reason)
 
 
 def _is_running(state_dir: Path) -> bool:

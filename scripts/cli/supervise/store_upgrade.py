@@ -14,7 +14,8 @@ from pathlib import Path
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.ports import Store
-from rekindle.persistence import open_store
+from rekindle.persistence import new_database, open_store
+from rekindle.persistence.schema.migrate import REVISIONS
 from rekindle.persistence.store_check import is_current
 
 _UPGRADE = """
@@ -35,17 +36,19 @@ def open_upgraded(
     Raises:
         StoreError: as `open_store` does.
     """
-    if not _is_current(database):
+    if not _is_current(database, lock):
         _upgrade_in_child(database)
     spool = state_dir / "unsaved" if "://" in database else None
     return open_store(database, worker_database=worker_database, spool=spool, lock=lock)
 
 
-def _is_current(database: str) -> bool:
+def _is_current(database: str, lock: int | None) -> bool:
     try:
         return is_current(database)
     except StoreUnavailableError:
-        return "://" in database  # a missing file needs an upgrade; an unreachable server is not tried twice
+        # A new file needs no upgrade unless the file of its statements is behind, and the file of the former
+        # program of this process returns; an unreachable server is not tried twice.
+        return "://" in database or lock is not None or new_database.revision() == REVISIONS[-1]
     except StoreError:
         return True  # opening it reports the error
 

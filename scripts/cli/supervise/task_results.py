@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rekindle.actors.deaths.death import Action
 from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.messages import Event, WorkerDied, WorkerStarted, WorkerStatus
-from rekindle.actors.spec.policies.schedule import Kind
+from rekindle.actors.spec.policies.schedule import WorkerKind
 
 FAILED = 1
 BY_SIGNAL = 128
@@ -50,7 +50,7 @@ class TaskResults:
         return next((self._codes.get(each.component_id) or FAILED for each in failed), 0)
 
     def _is_over(self, worker: WorkerStatus) -> bool:
-        if worker.kind is not Kind.ONCE or worker.paused:
+        if worker.kind is not WorkerKind.ONCE or worker.paused:
             return False
         given_up = worker.shown is ShownStatus.CRASHED and worker.component_id in self._codes
         return given_up or worker.shown in (ShownStatus.DONE, ShownStatus.FAILED)

@@ -13,6 +13,7 @@ from rekindle.actors.system.memories import PART
 from rekindle.persistence.store_check import is_current
 
 from ...config import Config
+from .runner_state import RUNNER, RunnerState
 
 ANSWER = "rekindle upgrade: "
 """The beginning of the line with the answer; warnings may stand before it."""
@@ -27,6 +28,7 @@ def objection(config: Config, inheritance: Inheritance) -> str | None:
     """Why this program could not take over; None if it could."""
     try:
         memory = inheritance.look(PART, LeftBehind)
+        inheritance.look(RUNNER, RunnerState)
         is_current(config.database)
     except HandOverError as error:
         return str(error)

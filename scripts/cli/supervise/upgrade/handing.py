@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from loguru import logger
@@ -19,7 +19,6 @@ from loguru import logger
 from rekindle import __version__
 from rekindle.actors import RequestRefusedError
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.gateways.http import HttpServer
 from rekindle.actors.handover import FORMAT, Estate, HandOver
 from rekindle.actors.handover.document import encode
 from rekindle.actors.handover.sealed_file import sealed
@@ -32,42 +31,16 @@ from ..platform.signals import Handling
 from ..platform.state_lock import StateLock
 from .dry_start import ANSWER
 from .program import CHECK, DOCUMENT, command_line, execute
+from .runner_state import RUNNER, PendingOrders, RunnerState, StoreLock
+
+if TYPE_CHECKING:
+    from rekindle.actors.gateways.http import HttpServer
 
 CHECK_S = 30.0
 """How long the dry start of another installation may take."""
 
 
-Word = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]
-"""An order to the process of `rekindle run`."""
-
-
-class PendingOrders(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What came too late for this program."""
-
-    words: tuple[Word, ...] = ()
-    stop_signals: int = 0
-    """How many signals have asked for a stop."""
-    essential_code: int = 0
-
-
-class RunnerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the process of `rekindle run` itself leaves."""
-
-    spared: tuple[int, ...] = ()
-    """Children that are not ours to end."""
-    task_codes: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    """How many workers of a group run, where that differs from the file."""
-    pending: PendingOrders = PendingOrders()
-
-
-class StoreLock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds the right to the database: a descriptor beside this, or a session of the server."""
-
-    session: int | None = None
-
-
-class Wanted(msgspec.Struct, frozen=True):
+class CheckedUpgrade(msgspec.Struct, frozen=True):
     """An upgrade whose check has passed."""
 
     argv: tuple[str, ...]
@@ -85,7 +58,7 @@ class Handing:
         lock: StateLock,
         *,
         number: int,
-        begin: Callable[[Wanted], None],
+        begin: Callable[[CheckedUpgrade], None],
     ) -> None:
         self._fleet = fleet
         self._launcher = launcher
@@ -126,7 +99,7 @@ class Handing:
             self._begin(wanted)
         return {"from": __version__, "to": wanted.version, "number": self.number, "pid": os.getpid()}
 
-    def check(self, python: str | None) -> Wanted:
+    def check(self, python: str | None) -> CheckedUpgrade:
         """Make a dry start of the other installation.
 
         Raises:
@@ -142,9 +115,10 @@ class Handing:
             raise RequestRefusedError(obstacle)
         estate = Estate()
         self._fleet.leave_memory(estate)
+        estate.leave(RUNNER, self._runner_state(PendingOrders()))
         version = _dry_start(argv, self._document(estate))
         self._fleet.leave_memory(Estate())  # that took a second: it must still be possible
-        return Wanted(argv, version)
+        return CheckedUpgrade(argv, version)
 
     def latest(self) -> Mapping[str, object]:
         """How often this process was upgraded, and what became of the latest attempt."""
@@ -163,7 +137,7 @@ class Handing:
 
     # ── the hand-over ────────────────────────────────────────────────────────────────────
 
-    def hand_over(self, wanted: Wanted) -> None:
+    def hand_over(self, wanted: CheckedUpgrade) -> None:
         """Freeze, and execute the other program; this returns only if nothing could be executed."""
         logger.info("upgrade: handing over to {} ({})", wanted.version, wanted.argv[0])
         estate = Estate()
@@ -182,16 +156,16 @@ class Handing:
         if self.signals is not None:
             self.signals.end()
             estate.leave("signals", None, **self.signals.pipe._asdict())
-        estate.leave("runner", self._runner_state())
+        estate.leave(RUNNER, self._runner_state(self.pending()))
         document = self._document(estate, at)
         self._launcher.ask(lambda: _execute(wanted.argv, document))
 
-    def _runner_state(self) -> RunnerState:
+    def _runner_state(self, pending: PendingOrders) -> RunnerState:
         return RunnerState(
             spared=self.spared,
             task_codes=self.task_codes(),
             counts=self._fleet.counts(),
-            pending=self.pending(),
+            pending=pending,
         )
 
     def _document(self, estate: Estate, at: float | None = None) -> HandOver:

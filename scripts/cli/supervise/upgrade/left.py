@@ -14,14 +14,15 @@ from rekindle.actors.processes.spawn.launcher import Launcher
 from ...config import Config
 from ..fleet import Fleet
 from ..platform.signals import HELD, SignalPipe, set_handlers
-from .handing import Handing, RunnerState, StoreLock
+from .handing import Handing
 from .program import go_back
+from .runner_state import RUNNER, RunnerState, StoreLock
 
 READY_S = 60.0
 """How long this program may take to become ready, before the former one returns."""
 
 
-class Left:
+class OwnEstate:
     """The descriptors and the state for the process itself; the actors and processes take theirs."""
 
     def __init__(
@@ -36,7 +37,7 @@ class Left:
         self._ready = threading.Event()
         self._is_current = True
         """Whether the document describes the processes as they are."""
-        taken = None if inheritance is None else inheritance.take("runner", RunnerState)
+        taken = None if inheritance is None else inheritance.take(RUNNER, RunnerState)
         self.runner = RunnerState() if taken is None else taken[0]
         self._descriptors: dict[str, dict[str, int]] = {}
         if inheritance is not None:
@@ -112,4 +113,4 @@ class Left:
             fleet.announce(UpgradeFailed(self.failed, __version__, blind_ms))
 
 
-NOTHING_LEFT = Left(None)
+NOTHING_LEFT = OwnEstate(None)

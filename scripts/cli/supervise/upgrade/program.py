@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -46,6 +47,7 @@ def execute(argv: tuple[str, ...], document: HandOver, failed: str | None = None
     """
     file = estate.handed_over(document)
     hold_signals()
+    signal.alarm(0)  # it would go on across the exec
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     environment[DOCUMENT] = str(file)
     if failed is None:
