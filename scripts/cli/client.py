@@ -21,8 +21,9 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +32,14 @@ PREFIX = "/api/v1"
 TIMEOUT_S = 15.0
 LONGEST_PATH = 107
 LARGEST_ANSWER = 64 * 1024 * 1024
+CONNECT_S = 5.0
+"""How long a connection for events may take."""
+SILENCE_S = 15.0
+"""The server sends a keep-alive every three seconds; after this silence it counts as gone."""
+UNREACHABLE = "unreachable"
+"""The code of errors about a supervisor that is not reached by its URL."""
+LARGEST_HEAD = 64 * 1024
+LONGEST_LINE = 8 * 1024 * 1024
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-~")
 
 
@@ -97,6 +106,21 @@ def path_of(*parts: str) -> str:
     return "".join("/" + "".join(_quoted(char) for char in part) for part in parts)
 
 
+class RemoteAddress(NamedTuple):
+    """A supervisor that is reached by the URL of its HTTP gateway; `remote_client` speaks to it."""
+
+    url: str
+    token: str
+    token_file: str
+    """Where the token was read, for messages."""
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __repr__(self) -> str:
+        return f"RemoteAddress({self.url!r})"  # without the token
+
+
 class Reader(Protocol):
     """Answers `GET /api/v1` + path."""
 
@@ -126,7 +150,8 @@ class ControlClient:
         """
         self._path = os.fspath(socket_path)
         self._timeout_s = timeout_s
-        self._claims = {"x-rekindle-user": user, "x-rekindle-reason": reason}
+        claimed = {"x-rekindle-user": user, "x-rekindle-reason": reason}
+        self._claims = {name: _header(value) for name, value in claimed.items() if value}
 
     def get(self, path: str, *, timeout_s: float | None = None) -> Any:
         """The server's answer to `GET /api/v1` + path."""
@@ -135,6 +160,28 @@ class ControlClient:
     def post(self, path: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None) -> Any:
         """The server's answer to `POST /api/v1` + path."""
         return self._ask("POST", path, json.dumps(body or {}).encode(), timeout_s)
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """The lines of an answer without an end, to `GET /api/v1` + path.
+
+        Raises:
+            NoSupervisorError: no supervisor listens, or the connection is lost.
+        """
+        # HTTP/1.0, so that the response is not chunked.
+        head = [f"GET {PREFIX}{path} HTTP/1.0", "host: rekindle"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connect(connection, self._path, time.monotonic() + CONNECT_S)
+            connection.settimeout(SILENCE_S)
+            try:
+                connection.sendall("\r\n".join([*head, "", ""]).encode("ascii"))
+                yield from _received_lines(connection)
+            except TimeoutError:
+                raise NoSupervisorError("the supervisor stopped answering") from None
+            except OSError as error:
+                raise NoSupervisorError(
+                    f"the connection to the supervisor was lost: {error.strerror}"
+                ) from error
 
     def server(self) -> tuple[int, int]:
         """The pid of the process that serves the socket, as the kernel reports it, and a pidfd.
@@ -172,15 +219,25 @@ class ControlClient:
         return result_of(answer)
 
     def _request(self, method: str, path: str, body: bytes) -> bytes:
-        if not path.isascii() or not path.isprintable() or " " in path:
-            raise InvalidRequestError(f"{path!r} is not a valid path", "invalid")
+        check_path(path)
         lines = [f"{method} {PREFIX}{path} HTTP/1.1", "host: rekindle", "connection: close"]
-        for name, value in self._claims.items():
-            if value:
-                claimed = "".join(char for char in value if char.isprintable() and char.isascii())
-                lines.append(f"{name}: {claimed}")
+        lines += [f"{name}: {value}" for name, value in self._claims.items()]
         lines.append(f"content-length: {len(body)}\r\n\r\n")
         return "\r\n".join(lines).encode("ascii") + body
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that would break the request.
+
+    Raises:
+        InvalidRequestError: it has characters that a request line cannot have.
+    """
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise InvalidRequestError(f"{path!r} is not a valid path", "invalid")
+
+
+def _header(value: str) -> str:
+    return "".join(char for char in value if char.isprintable() and char.isascii())
 
 
 def connect(connection: socket.socket, path: str, deadline: float) -> None:
@@ -258,6 +315,38 @@ def _exchange(connection: socket.socket, request: bytes, deadline: float) -> byt
     return bytes(answer)
 
 
+def _received_lines(connection: socket.socket) -> Iterator[str]:
+    """The lines of the response body; raises the problem if the status is not 200."""
+    buffer = bytearray()
+    while b"\r\n\r\n" not in buffer:
+        received = connection.recv(65536)
+        if not received or len(buffer) > LARGEST_HEAD:
+            break
+        buffer += received
+    head, _, body = bytes(buffer).partition(b"\r\n\r\n")
+    if b" 200 " not in head.split(b"\r\n", 1)[0]:
+        _raise_problem(connection, bytes(buffer))
+    buffer = bytearray(body)
+    while True:
+        while (end := buffer.find(b"\n")) != -1:
+            yield buffer[:end].decode("utf-8", "replace")
+            del buffer[: end + 1]
+        if len(buffer) > LONGEST_LINE:
+            raise ControlError("the supervisor sent an invalid response")
+        received = connection.recv(262_144)
+        if not received:
+            return
+        buffer += received
+
+
+def _raise_problem(connection: socket.socket, begun: bytes) -> None:
+    answer = bytearray(begun)
+    while len(answer) < LARGEST_HEAD and (received := connection.recv(65536)):
+        answer += received
+    result_of(bytes(answer))
+    raise ControlError("the supervisor sent an invalid response")
+
+
 def result_of(answer: bytes) -> Any:
     """The JSON of an HTTP response; raises the problem that it reports."""
     head, whole, body = answer.partition(b"\r\n\r\n")
@@ -268,6 +357,11 @@ def result_of(answer: bytes) -> Any:
         if whole:
             raise ControlError("the supervisor sent an invalid response") from None
         raise NoSupervisorError("the supervisor ended before it answered") from None
+    return document_or_problem(status, document)
+
+
+def document_or_problem(status: int, document: Any) -> Any:
+    """A decoded answer; raises the problem if it is one."""
     if status == 200:
         return document
     fields = document if isinstance(document, dict) else {}

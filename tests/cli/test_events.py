@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.client import ControlError, InvalidRequestError
+from rekindle.cli.client import ControlClient, ControlError, InvalidRequestError
 from rekindle.cli.commands.look import events as events_module
 from rekindle.cli.event_client import StreamEvent
 from rekindle.cli.render.event_lines import event_line
@@ -36,6 +36,15 @@ def test_events_as_json_are_one_document(every_state: Client) -> None:
     document = every_state("events", "--since", "2", "--limit", "3", "--json").document
     assert [event["id"] for event in document["events"]] == [3, 4, 5]
     assert document["next_after"] == 5
+
+
+def test_events_since_a_time_are_all_that_came_since(every_state: Client) -> None:
+    """Only the latest 20 were shown, and nothing told that others were left out."""
+    since = every_state("events", "--since", "1d", "--json").document["events"]
+    assert [event["id"] for event in since] == list(range(1, len(since) + 1))
+    assert len(since) > 20
+    few = every_state("events", "--since", "1d", "--limit", "3", "--json").document["events"]
+    assert [event["id"] for event in few] == [event["id"] for event in since][-3:]
 
 
 def test_events_can_be_chosen_by_topic(every_state: Client) -> None:
@@ -141,7 +150,7 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
     """It ended a stream that had been followed for days, with exit code 1."""
     asked: list[int | None] = []
 
-    def stream(_path: str, *, after: int | None, **_: object) -> Iterator[StreamEvent]:
+    def stream(_client: ControlClient, *, after: int | None, **_: object) -> Iterator[StreamEvent]:
         asked.append(after)
         if len(asked) == 2:
             raise ControlError("as many clients as may follow the events already", "busy", 503)
@@ -152,7 +161,7 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
     monkeypatch.setattr(events_module, "stream", stream)
     monkeypatch.setattr(events_module, "AGAIN_S", 0.0)
     with pytest.raises(InvalidRequestError):
-        list(events_module._reconnecting_stream("socket", None, 0))
+        list(events_module._reconnecting_stream(ControlClient("socket"), None, 0))
     assert asked == [0, 1, 1, 3]
 
 

@@ -12,6 +12,8 @@ from tests.cli.conftest import COMMAND, Client, Result, client_of
 from tests.processes.waiting import PATIENCE_S
 from tests.running.conftest import IMPORT_PATH, Run, Running
 
+from rekindle.cli.agents.proposals import Proposals, ProposedOrder
+
 
 def rekindle_in(folder: Path, *arguments: str) -> Result:
     """`rekindle` in a folder, with no variable that names a supervisor."""
@@ -118,6 +120,55 @@ def test_a_command_without_a_worker_or_with_both_is_refused(no_supervisor: Clien
         answer = no_supervisor(command, *arguments)
         assert answer.code == 2
         assert "name the workers or groups, or all of them with --all" in answer.err
+
+
+def test_which_supervisor_is_meant_may_stand_before_the_command(every_state: Client, tmp_path: Path) -> None:
+    state = str(every_state.state)
+    assert "worker:spent:0" in rekindle_in(tmp_path, "--state", state, "status").out
+    assert "worker:spent:0" in rekindle_in(tmp_path, f"--state={state}", "list", "spent").out
+    assert rekindle_in(tmp_path, "--state", state, "jobs", "list", "--limit", "1").code == 0
+    unknown = rekindle_in(tmp_path, "--state", state, "sttaus")
+    assert (unknown.code, "No such command 'sttaus'" in unknown.err) == (2, True)
+    not_asked = rekindle_in(tmp_path, "--state", state, "completion", "bash")
+    assert (not_asked.code, "No such option '--state'" in not_asked.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("mcp --url https://127.0.0.1:1 --token-file x confirm 3", "--url"),
+        ("mcp --operator confirm 3", "--operator"),
+        ("alerts --state x test pager -c workers.toml", "--state"),
+    ],
+)
+def test_an_option_before_a_subcommand_that_does_not_have_it_is_refused(
+    tmp_path: Path, command: str, option: str
+) -> None:
+    (tmp_path / "workers.toml").touch()
+    answer = rekindle_in(tmp_path, *command.split())
+    assert (answer.code, f"No such option '{option}'" in answer.err) == (2, True), answer.err
+
+
+def test_a_proposal_is_taken_from_the_supervisor_that_is_named_before_the_subcommand(
+    tmp_path: Path,
+) -> None:
+    here, away = tmp_path / ".rekindle", tmp_path / "away"
+    for state in (here, away):
+        state.mkdir(mode=0o700)
+        Proposals(state).add(ProposedOrder("restart", "/workers/web/restart", {}, "a test", "pytest"))
+    rejected = rekindle_in(tmp_path, "mcp", "--state", str(away), "reject", "1")
+    assert rejected.code == 0, rejected.err
+    assert [len(list(Proposals(state).open())) for state in (here, away)] == [1, 0]
+
+
+def test_a_state_of_jobs_in_place_of_a_directory_is_told_the_right_option(no_supervisor: Client) -> None:
+    answer = no_supervisor("jobs", "list", "--state", "toxic")
+    assert (answer.code, "--in-state toxic" in answer.err) == (2, True)
+
+
+def test_a_filter_knows_the_beginning_of_a_status(every_state: Client) -> None:
+    workers = every_state("status", "--filter", "fail", "--json").document["workers"]
+    assert {each["shown"] for each in workers} == {"failed"}
 
 
 def test_status_is_ordered_by_name_or_as_wished(every_state: Client) -> None:

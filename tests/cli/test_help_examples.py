@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from tests.running.conftest import Running
 
+from rekindle.cli.client import ControlClient
 from rekindle.cli.main import main
 
 FLEET = """
@@ -71,6 +73,10 @@ ENDLESS = {"--follow", "--watch", "--open", "--check", "--state"}
 """Options with which they do not end, open a browser, exit by a verdict, or name another machine's folder."""
 
 
+REMOTE = "https://rekindle.example.org:8377"
+"""The address of examples with --url; when they run, that of the fixture's supervisor stands in."""
+
+
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     yield " ".join(path), command
     if isinstance(command, click.Group):
@@ -123,10 +129,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file.write_text(FLEET)
     (folder / "songs.jsonl").write_text('{"path": "song.mp3"}\n')
     (folder / "my.toml").write_text(SCENARIO)
+    (folder / "prod.toml").write_text("")
     running = Running(file)
     try:
         os.kill(running.wait_for("worker:tag:0", status="healthy")["pid"], signal.SIGKILL)
         running.wait_for("worker:tag:0", generation=2, status="healthy")
+        for role in ("viewer", "operator"):
+            shutil.copy(folder / ".rekindle" / f"http-{role}.token", folder / f"{role}.token")
         yield folder
     finally:
         running.stop()
@@ -155,5 +164,8 @@ def is_harmless(line: str) -> bool:
 @pytest.mark.parametrize("line", [line for line in EXAMPLES if is_harmless(line)])
 def test_an_example_that_only_reads_runs(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
+    if REMOTE in line:
+        here = ControlClient(folder / ".rekindle" / "control.sock").get("/info")["dashboard"]
+        line = line.replace(REMOTE, here)
     result = CliRunner().invoke(main, shlex.split(line)[1:], catch_exceptions=False)
     assert result.exit_code == 0, result.output

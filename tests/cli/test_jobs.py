@@ -68,6 +68,17 @@ def test_a_job_is_enqueued_done_and_shown(rekindle: Client) -> None:
     assert lines[1] == 'payload    {"path": "song.mp3"}'
 
 
+def test_a_job_is_shown_with_what_it_belongs_to_and_waits_for(rekindle: Client) -> None:
+    unique = ("--unique", "a song", "--unique-for", "1h", "--key", "customer-7", "--in", "1h")
+    (first,) = rekindle("jobs", "enqueue", "tag", "{}", *unique, "--json").document["ids"]
+    (second,) = rekindle("jobs", "enqueue", "tag", "{}", "--after", str(first), "--json").document["ids"]
+    lines = rekindle("jobs", "show", str(first)).lines
+    assert {"attempts   0 (0 crashes, 0 errors)", "unique     a song", "key        customer-7"} <= {*lines}
+    assert "waits for  1 job" in rekindle("jobs", "show", str(second)).lines
+    rekindle("jobs", "cancel", str(first))
+    assert f"because of job {first}" in rekindle("jobs", "show", str(second)).lines
+
+
 def test_a_file_of_lines_is_enqueued_whole_or_not_at_all(rekindle: Client) -> None:
     answer = with_input(rekindle, "{}\n\n[1]\n", "jobs", "enqueue", "tag", "--file", "-", "--json")
     assert len(answer.document["ids"]) == 2
@@ -146,7 +157,7 @@ def test_a_job_is_cancelled_before_and_while_it_runs(rekindle: Client) -> None:
     assert eventually(lambda: shown(rekindle, running)["state"] == "cancelled")
     again = rekindle("jobs", "cancel", str(running))
     assert (again.code, again.out) == (1, "")
-    assert f"job {running} is cancelled already: only a pending or running job can be cancelled" in again.err
+    assert f"job {running} is cancelled already: only a job that has not ended can be cancelled" in again.err
     orders = [entry["action"] for entry in rekindle("audit", "--json").document["entries"]]
     assert "cancel_job" in orders
 
@@ -210,10 +221,14 @@ def test_without_a_supervisor_the_database_itself_is_asked(run: Any) -> None:
     assert client("jobs", "enqueue", "tag", "1").out == "Job 1 is enqueued in tag.\n"
     unique = ("jobs", "enqueue", "tag", "1", "--unique", "k", "--unique-for", "1h")
     assert client(*unique).out == "Job 2 is enqueued in tag.\n"
-    assert client(*unique).out == "Job 2 has this key and is in tag already; no job is added.\n"
+    assert client(*unique).out == "Job 2 is the same and in tag already; it is not added again.\n"
     added = {"schema": 1, "queue": "tag", "ids": [2], "existing": [2]}
     assert client(*unique, "--json").document == added
-    assert client("jobs", "drop", "2").code == 0
+    assert client("jobs", "enqueue", "tag", "1", "--unique", "k").code == 2
+    by_payload = ("jobs", "enqueue", "tag", "[1]", "--unique-for", "1h")
+    assert client(*by_payload).out == "Job 3 is enqueued in tag.\n"
+    assert client(*by_payload).out == "Job 3 is the same and in tag already; it is not added again.\n"
+    assert client("jobs", "drop", "2", "3").code == 0
     too_large = client("jobs", "enqueue", "tag", "1", "--priority", "2147483648")
     assert (too_large.code, "a priority is between -2147483647 and" in too_large.err) == (2, True)
     assert client("jobs", "enqueue", "tga", "1").code == 2

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Client
+from tests.cli.conftest import Client, client_of
+from tests.running.conftest import Running
 
 from rekindle.cli.render.json_document import SCHEMA, entry, whole
 
@@ -33,6 +34,47 @@ COMMANDS = (
     ("output", "chatty"),
     ("report", "spent"),
 )
+
+WORKING = """
+[worker.web]
+command = ["sleep", "1000"]
+count = 2
+
+[worker.nightly]
+command = ["true"]
+every = "1d"
+
+[worker.tag]
+python = "tests.processes.job_workers:Obedient.main"
+jobs = { queues = ["tag"], crash_retries = 0 }
+"""
+IN_ORDER = (
+    ("restart", "worker:web:0"),
+    ("stop", "worker:web:0"),
+    ("start", "worker:web:0"),
+    ("signal", "web", "CONT"),
+    ("pause", "web", "--reason", "disk", "--for", "1h"),
+    ("resume", "web"),
+    ("reset", "web"),
+    ("scale", "web", "1"),
+    ("reload",),
+    ("run-now", "nightly"),
+    ("runs", "nightly"),
+    ("jobs", "enqueue", "tag", '{"path": "song.mp3"}'),
+    ("jobs", "enqueue", "tag", '{"path": "later.mp3"}', "--in", "1h"),
+    ("jobs", "list"),
+    ("jobs", "show", "2"),
+    ("jobs", "stats"),
+    ("jobs", "toxic"),
+    ("jobs", "cancel", "2"),
+    ("jobs", "drop", "2"),
+    ("queues",),
+    ("queues", "pause", "tag"),
+    ("queues", "resume", "tag"),
+    ("events", "--topics", "event:worker_started:*", "--limit", "1"),
+    ("simulate",),
+)
+"""Commands that give orders, or need jobs and schedules; each after those before it."""
 
 Fields = dict[str, set[str]]
 
@@ -84,8 +126,30 @@ def parent(path: str) -> str:
 def test_every_recorded_field_is_still_there_with_its_type(
     every_state: Client, command: tuple[str, ...]
 ) -> None:
-    name = " ".join(command)
-    document = every_state(*command, "--json").document
+    check(" ".join(command), every_state(*command, "--json").document)
+
+
+def test_every_recorded_field_of_an_order_is_still_there_with_its_type(tmp_path: Path) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text(WORKING)
+    running = Running(file)
+    try:
+        running.wait_for("worker:tag:0", shown="healthy")
+        running.wait_for("worker:web:1", shown="healthy")
+        rekindle = client_of(running)
+        for command in IN_ORDER:
+            answer = rekindle(*command, "--json")
+            assert answer.code == 0, (command, answer.err)
+            check(" ".join(command[:2] if command[0] in ("jobs", "queues") else command[:1]), answer.document)
+        for command in (("check",), ("show",), ("show", "--origins")):
+            answer = rekindle("config", *command, str(file), "--json")
+            assert answer.document["schema"] == SCHEMA, command
+    finally:
+        running.stop()
+
+
+def check(name: str, document: Any) -> None:
+    """Compare a document with the record, or add it if that is asked for."""
     assert document["schema"] == SCHEMA
     found = fields_of(document)
     if os.environ.get("REKINDLE_RECORD"):

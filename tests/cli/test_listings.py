@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.cli.documents import death, order
 
+from rekindle.cli.render.change_text import change_lines
 from rekindle.cli.render.listings import (
     audit_lines,
     cause,
-    change_lines,
     history_lines,
     pause_line,
     resume_line,

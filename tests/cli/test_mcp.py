@@ -19,7 +19,7 @@ from tests.cli.conftest import COMMAND, Client, client_of
 from tests.running.conftest import IMPORT_PATH, Run, Running
 
 from rekindle.cli.agents.order_tools import ReasonMissingError, checked
-from rekindle.cli.agents.proposals import MOST_OPEN, Order, Proposals
+from rekindle.cli.agents.proposals import MOST_OPEN, Proposals, ProposedOrder
 
 READS = {
     "status", "why", "bundle", "timeline", "similar_crashes", "output", "alerts", "toxic_jobs",
@@ -39,13 +39,13 @@ restart = { max_in_window = 1, initial_delay_s = 0, min_delay_s = 0 }
 Talk = Callable[..., list[Any]]
 
 
-def talk(state: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+def talk(state: Path | None, options: tuple[str, ...], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """The names of the tools, then the answer to each call."""
 
     async def converse() -> list[Any]:
         server = StdioServerParameters(
             command=sys.executable,
-            args=["-m", "rekindle.cli", "mcp", "--state", str(state), *options],
+            args=["-m", "rekindle.cli", "mcp", *(() if state is None else ("--state", str(state))), *options],
             env={**os.environ, "PYTHONPATH": IMPORT_PATH},
         )
         name = Implementation(name="pytest-agent", version="1")
@@ -53,13 +53,13 @@ def talk(state: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any
             tools = await client.list_tools()
             answers: list[Any] = [{tool.name for tool in tools.tools}]
             for tool, arguments in calls:
-                answers.append(_read(await client.call_tool(tool, arguments)))
+                answers.append(read(await client.call_tool(tool, arguments)))
         return answers
 
     return anyio.run(converse)
 
 
-def _read(result: CallToolResult) -> Any:
+def read(result: CallToolResult) -> Any:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text if result.is_error else json.loads(content.text)
@@ -117,6 +117,17 @@ def test_a_policy_is_simulated_and_a_mistake_is_told_in_a_sentence(fleet: Client
     assert "max_in_windw" in invalid
 
 
+def test_the_tools_read_from_a_supervisor_elsewhere(run: Run, tmp_path: Path) -> None:
+    running = run('[http]\nlisten = "127.0.0.1:0"\n[worker.web]\ncommand = ["sleep", "1000"]\n')
+    running.wait_for("worker:web:0", status="healthy")
+    url, state = running.client.get("/info")["dashboard"], client_of(running).state
+    named = ("--url", url, "--token-file", str(state / "http-viewer.token"), "--operator")
+    names, status, refused = talk(None, named, ("status", {}), ("stop", {"name": "web", "reason": REASON}))
+    assert names > READS
+    assert [each["id"] for each in status["workers"]] == ["worker:web:0"]
+    assert [each["result"] for each in refused["results"]] == ["forbidden"]
+
+
 def test_an_order_needs_a_reason_and_is_audited_with_the_name_of_the_client(run: Run) -> None:
     running = run('[worker.web]\ncommand = ["sleep", "1000"]\ncount = 2\n')
     running.wait_for("worker:web:1", status="healthy")
@@ -159,7 +170,7 @@ def test_a_proposal_changes_nothing_until_a_person_confirms_it(run: Run) -> None
 
 
 def test_a_proposal_that_fails_says_why(fleet: Client) -> None:
-    number = Proposals(fleet.state).add(Order("start", "/workers/nix/start", {}, REASON, "agent"))
+    number = Proposals(fleet.state).add(ProposedOrder("start", "/workers/nix/start", {}, REASON, "agent"))
     failed = fleet("mcp", "confirm", str(number))
     assert failed.code == 1
     assert "no worker" in failed.err
@@ -195,7 +206,7 @@ def test_a_reason_that_says_nothing_is_refused(reason: str) -> None:
 
 def test_an_agent_cannot_fill_the_disk_with_proposals(tmp_path: Path) -> None:
     proposals = Proposals(tmp_path)
-    order = Order("stop", "/workers/worker:web:0/stop", {}, REASON, "agent")
+    order = ProposedOrder("stop", "/workers/worker:web:0/stop", {}, REASON, "agent")
     for _ in range(MOST_OPEN):
         proposals.add(order)
     with pytest.raises(OSError, match="proposals are open already"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from tests.cli.conftest import client_of
+from tests.cli.test_finding_supervisors import rekindle_in
 from tests.processes.waiting import PATIENCE_S, eventually
 
 CONFIG = """
@@ -42,3 +44,22 @@ def test_a_queue_is_paused_shown_and_resumed_and_the_worker_wakes_up(run: Any) -
     assert client("queues", "pause", "tag").code == 0
     (pause,) = (each["pause"] for each in client("queues", "--json").document["queues"])
     assert pause["until_wall_ms"] is None
+
+
+def test_a_supervisor_that_is_named_before_the_subcommand_is_the_one_that_is_meant(
+    run: Any, tmp_path: Path
+) -> None:
+    """The subcommand ignored it, and paused the queue of the supervisor in this folder."""
+    running = run(CONFIG)
+    running.wait_for("worker:tag:0", status="healthy")
+    here, away = running.file.parent, tmp_path / "away"
+    away.mkdir()
+
+    def pauses() -> list[Any]:
+        return [each["pause"] for each in client_of(running)("queues", "--json").document["queues"]]
+
+    assert rekindle_in(here, "queues", "--state", str(away), "pause", "tag").code == 3
+    assert pauses() == [None]
+    paused = rekindle_in(away, "queues", "-c", str(running.file), "--json", "pause", "tag")
+    assert (paused.code, paused.document["paused"]) == (0, ["tag"])
+    assert pauses() != [None]

@@ -1,4 +1,4 @@
-"""The session in the worker's README can be repeated with the program and the file beside it."""
+"""The session in the README of the queues can be repeated with the program and the file beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.processes.waiting import eventually
 from tests.running.conftest import IMPORT_PATH, Run
 from tests.test_readme import ROOT, blocks
 
-PAGE = ROOT / "worker" / "README.md"
+PAGE = ROOT / "worker" / "jobs" / "README.md"
 
 
 def test_the_job_that_kills_its_workers_becomes_toxic_as_shown(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run
 
-from rekindle.cli.console.state_wait import NeverError, Wanted, is_there
+from rekindle.cli.console.state_wait import AwaitedState, NeverError, is_there
 
 
 def test_a_script_waits_for_a_task_then_for_the_service_and_for_its_stop(run: Run, tmp_path: Path) -> None:
@@ -62,27 +62,27 @@ def worker(**state: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("state", "wanted", "there"),
     [
-        ({"shown": "healthy", "status": "healthy"}, Wanted.READY, True),
-        ({"shown": "healthy", "status": "unhealthy"}, Wanted.READY, False),
-        ({"shown": "crashed", "status": "dead", "pid": None}, Wanted.READY, False),
-        ({"shown": "done", "status": None, "pid": None, "kind": "once"}, Wanted.READY, True),
-        ({"shown": "done", "status": None, "pid": None, "kind": "once"}, Wanted.DONE, True),
-        ({"shown": "healthy", "kind": "once"}, Wanted.DONE, False),
-        ({"shown": "scheduled", "status": None, "pid": None, "kind": "scheduled"}, Wanted.READY, True),
-        ({"shown": "stopping"}, Wanted.STOPPED, False),
-        ({"shown": "failed", "pid": None}, Wanted.STOPPED, True),
-        ({"shown": "crashed", "pid": None}, Wanted.STOPPED, False),
+        ({"shown": "healthy", "status": "healthy"}, AwaitedState.READY, True),
+        ({"shown": "healthy", "status": "unhealthy"}, AwaitedState.READY, False),
+        ({"shown": "crashed", "status": "dead", "pid": None}, AwaitedState.READY, False),
+        ({"shown": "done", "status": None, "pid": None, "kind": "once"}, AwaitedState.READY, True),
+        ({"shown": "done", "status": None, "pid": None, "kind": "once"}, AwaitedState.DONE, True),
+        ({"shown": "healthy", "kind": "once"}, AwaitedState.DONE, False),
+        ({"shown": "scheduled", "status": None, "pid": None, "kind": "scheduled"}, AwaitedState.READY, True),
+        ({"shown": "stopping"}, AwaitedState.STOPPED, False),
+        ({"shown": "failed", "pid": None}, AwaitedState.STOPPED, True),
+        ({"shown": "crashed", "pid": None}, AwaitedState.STOPPED, False),
     ],
 )
-def test_a_state_is_the_wanted_one_or_not(state: dict[str, Any], wanted: Wanted, there: bool) -> None:
+def test_a_state_is_the_wanted_one_or_not(state: dict[str, Any], wanted: AwaitedState, there: bool) -> None:
     assert is_there(worker(**state), wanted) is there
 
 
 def test_a_failed_worker_never_becomes_ready() -> None:
     with pytest.raises(NeverError, match="w was given up: too often"):
-        is_there(worker(shown="failed", failure_reason="too often"), Wanted.READY)
+        is_there(worker(shown="failed", failure_reason="too often"), AwaitedState.READY)
 
 
 def test_a_worker_with_a_schedule_is_never_done() -> None:
     with pytest.raises(NeverError, match="has a schedule, which is never done"):
-        is_there(worker(shown="scheduled", status=None, pid=None, kind="scheduled"), Wanted.DONE)
+        is_there(worker(shown="scheduled", status=None, pid=None, kind="scheduled"), AwaitedState.DONE)

@@ -159,7 +159,8 @@ def test_scripts_get_one_document_about_a_good_file(file: Path) -> None:
     file.write_text(STARTER)
     document = json.loads(run("check", file, "--json").stdout)
     assert {"user", "least_nice", "cgroup_controllers"} <= document.pop("machine").keys()
-    assert document == {"file": str(file), "ok": True, "workers": 3, "problems": [], "warnings": []}
+    ok = {"file": str(file), "ok": True, "workers": 3, "problems": [], "warnings": []}
+    assert document == {"schema": 1, **ok}
 
 
 def test_what_is_shown_is_a_file_that_means_the_same(file: Path) -> None:

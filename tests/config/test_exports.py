@@ -40,6 +40,39 @@ def test_a_unit_for_root_names_no_user_and_specifiers_are_escaped() -> None:
     assert "ExecStart=/opt/100%%/rekindle run" in unit
 
 
+WRITES = """
+state_dir = "/usr/local/app/state"
+database = "/etc/app/rekindle.db"
+
+[worker.web]
+command = ["gunicorn", "app:wsgi"]
+log = { file = "/usr/local/app/log/{name}.log" }
+sockets = ["web"]
+
+[socket.web]
+listen = "unix:SOCKET"
+"""
+
+
+def test_a_protected_unit_may_write_where_the_supervisor_writes() -> None:
+    """Below /usr and /etc the database and the log files were read-only."""
+    unit = unit_text(good(WRITES.replace("SOCKET", "/run/app/web.sock")), "/opt/rekindle", None)
+    (paths,) = (line for line in unit.splitlines() if line.startswith("ReadWritePaths="))
+    assert paths.partition("=")[2].split() == [
+        "-/usr/local/app/state",
+        "-/etc/app",
+        "-/usr/local/app/log",
+        "-/run/app",
+    ]
+    assert "PrivateTmp=yes\n" in unit
+
+
+def test_a_socket_in_a_shared_folder_stays_where_its_clients_look_for_it() -> None:
+    """Under PrivateTmp= nginx did not find it."""
+    unit = unit_text(good(WRITES.replace("SOCKET", "/tmp/web.sock")), "/opt/rekindle", None)
+    assert "PrivateTmp" not in unit
+
+
 def test_a_procfile_says_what_it_cannot_express() -> None:
     text = procfile_text(good(FILE))
     assert "db: cd /srv/db && exec postgres -D 'my data'\n" in text

@@ -9,7 +9,7 @@ import pytest
 from tests.config.imported_files import HERE, argv, remarks, specs
 
 from rekindle.actors.spec.policies.restart_policy import RestartOn
-from rekindle.actors.spec.policies.schedule import Kind
+from rekindle.actors.spec.policies.schedule import WorkerKind
 from rekindle.cli.config import ConfigError
 from rekindle.cli.config.foreign.importer import imported
 from rekindle.cli.config.foreign.shell_lines import megabytes
@@ -135,7 +135,7 @@ def test_the_lines_of_a_procfile_become_workers_and_its_release_a_task_before_th
         "worker:worker:0": ("celery", "-A", "proj", "worker", "-l", "info"),
         "worker:clock:0": ("sh", "-c", "exec env DEBUG=1 python clock.py"),
     }
-    assert found["worker:release:0"].kind is Kind.ONCE
+    assert found["worker:release:0"].kind is WorkerKind.ONCE
     assert found["worker:web:0"].after == ("worker:release:0",)
     assert dict(found["worker:web:0"].env) == {"PORT": "5000"}
 
@@ -154,7 +154,7 @@ def test_the_services_of_a_compose_file_become_workers_in_their_order() -> None:
     assert (argv(web), web.after, migrate.kind) == (
         ("gunicorn", "app:wsgi"),
         ("worker:migrate:0",),
-        Kind.ONCE,
+        WorkerKind.ONCE,
     )
     assert (web.stop.ask_s, web.stop.signal) == (90.0, "SIGINT")
     assert web.limits is not None
@@ -223,7 +223,7 @@ def test_a_systemd_unit_keeps_its_restarts_readiness_and_stop() -> None:
     for setting in ('umask = "027"', "nice = 5", "nofile = 65536"):
         assert setting in text
     before = specs(text)["worker:shop-pre:0"]
-    assert (before.kind, argv(before)) == (Kind.ONCE, ("/usr/bin/install", "-d", "/run/shop"))
+    assert (before.kind, argv(before)) == (WorkerKind.ONCE, ("/usr/bin/install", "-d", "/run/shop"))
     assert shop.after == (before.id,)
     for key in ("After = postgresql.service", "ExecReload = /bin/kill -HUP $MAINPID", "ProtectSystem = full"):
         assert f"Left out: {key}." in remarks(text)
@@ -234,7 +234,7 @@ def test_a_unit_without_restart_is_not_restarted_and_a_oneshot_is_a_task() -> No
     assert plain.restart.restart_on is RestartOn.NEVER
     task = specs(brought_over("[Service]\nType=oneshot\nExecStart=/bin/a\nExecStart=/bin/b\n", "x.service"))
     assert (task["worker:x:0"].kind, argv(task["worker:x:0"])) == (
-        Kind.ONCE,
+        WorkerKind.ONCE,
         ("sh", "-c", "/bin/a && /bin/b"),
     )
 

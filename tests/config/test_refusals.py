@@ -19,7 +19,7 @@ MANY = """\
 state_dir = ""
 database = "mysql://root:hunter2@db/x"
 max_concurrent_starts = 0
-colour = "blue"
+tint = "blue"
 
 [gateways]
 http = true
@@ -70,7 +70,7 @@ SAID = """\
 workers.toml:1: state_dir = "": must be a path
 workers.toml:2: database = "mysql://root:***@db/x": must be a path, sqlite:///PATH or postgresql://…
 workers.toml:3: max_concurrent_starts = 0: must be at least 1
-workers.toml:4: colour = "blue": is not a known key; known keys: KNOWN
+workers.toml:4: tint = "blue": is not a known key; known keys: KNOWN
 workers.toml:7: gateways.http = true: is not a known key: this table is reserved and has no settings yet
 workers.toml:10: defaults.preset = "steadi": must be one of steady, service, patient, notify, plugin; \
 did you mean 'steady'?

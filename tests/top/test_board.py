@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.cli.documents import worker
 
+from rekindle.cli.client import ControlClient
 from rekindle.cli.top.board import (
     Board,
     alert_rows,
@@ -15,6 +16,7 @@ from rekindle.cli.top.board import (
     heading,
     rollout_lines,
 )
+from rekindle.cli.top.log_follower import LogFollower
 from rekindle.cli.top.worker_rows import columns, gauge, rows
 
 
@@ -97,7 +99,7 @@ def test_with_many_workers_a_group_without_trouble_is_closed_at_first() -> None:
     assert [row.cells[0] for row in rows(Board(tuple(many)), "", 0.0)] == ["▸ api"]
     many[17] = worker("worker:api:17", shown="crashed")
     shown = rows(Board(tuple(many)), "", 0.0)
-    assert [row.cells[0] for row in shown[:3]] == ["▾ api", "worker:api:17", "worker:api:0"]
+    assert [row.cells[0] for row in shown[:3]] == ["▾ api", "  worker:api:17", "  worker:api:0"]
 
 
 def test_cpu_and_memory_are_those_of_the_latest_measurement() -> None:
@@ -169,3 +171,32 @@ def test_an_open_breaker_is_one_line_whose_clocks_go_on() -> None:
     assert "1 worker held back, canary worker:tag:" in second
     assert "\x1b" not in second
     assert breaker_lines(board, 999.0)[0].count("canary as soon as possible") == 1
+
+
+def test_a_long_name_is_cut_inside_so_that_all_columns_fit_into_80() -> None:
+    long, short = worker("worker:" + "a-very-long-name-" * 3 + "end:7"), worker("worker:web:0")
+    listed = rows(Board((long, short)), "", 0.0, 80)
+    assert {len(row.cells) for row in listed} == {len(columns(80))}
+    name = next(row.cells[0] for row in listed if row.component_id != "worker:web:0")
+    assert name.startswith("worker:a-very…")
+    assert name.endswith("-end:7")
+    widest = [
+        max(map(len, column)) for column in zip(columns(80), *(row.cells for row in listed), strict=True)
+    ]
+    assert sum(widest) + 2 * len(widest) + 2 <= 80
+
+
+def test_the_members_of_a_group_are_indented_below_its_head() -> None:
+    listed = rows(Board((worker("worker:api:0"), worker("worker:api:1"))), "", 0.0)
+    assert [row.cells[0] for row in listed] == ["▾ api", "  worker:api:0", "  worker:api:1"]
+
+
+def test_the_output_is_shown_without_colours_and_with_every_other_sequence_escaped() -> None:
+    """Colours were shown as escape sequences."""
+
+    class OneLine(ControlClient):
+        def get(self, path: str, timeout_s: float | None = None) -> Any:
+            line = {"component_id": "w", "stream": "out", "text": r"\x1b[32mINFO\x1b[0m \x1b[2Jup"}
+            return {"lines": [line], "newest": 1, "lost": 0, "run": "one"}
+
+    assert LogFollower(OneLine(""), ("w",)).fetch() == r"out | INFO \x1b[2Jup"

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from rekindle.cli.client import ControlClient
-from rekindle.cli.top.dialogs import Help, Question
+from rekindle.cli.top.dialogs import ConfirmDialog, Help
 from rekindle.cli.top.top_app import Top
 
 PATIENCE_S = 30.0
@@ -30,7 +30,7 @@ def show(state: Path, script: Script, size: tuple[int, int] = (110, 30)) -> None
     socket = str(state / "control.sock")
 
     async def session() -> None:
-        app = Top(socket, ControlClient(socket))
+        app = Top(ControlClient(socket))
         async with app.run_test(size=size) as pilot:
             await until(pilot, lambda: app.query_one("#workers", DataTable).row_count > 0)
             await script(app, pilot)
@@ -98,7 +98,7 @@ def test_nt_10_nt_14_the_restart_key_asks_and_then_restarts(web: Running) -> Non
         before = web.worker("worker:web:0")["pid"]
         choose(app, "worker:web:0")
         await pilot.press("r")
-        assert isinstance(app.screen, Question)
+        assert isinstance(app.screen, ConfirmDialog)
         assert "Restart worker:web:0?" in str(app.screen.query_one("#question", Static).render())
         await pilot.press("n")
         assert web.worker("worker:web:0")["pid"] == before

@@ -20,6 +20,7 @@ SECTIONS = {
         "upgrade": "Replace the running supervisor by another version without touching its workers.",
         "shutdown": "Stop all workers and then the supervisor.",
         "demo": "Run four demo workers and show them live until Ctrl-C.",
+        "cluster": "Run workers on several machines that share a PostgreSQL database.",
     },
     "Look": {
         "ps": "List the supervisors that run on this machine.",

@@ -5,7 +5,7 @@
 
 from .file_tables import MOST_MEMBERS
 from .loader import load, parse, problems_of
-from .model import Config, Group
+from .model import Config, WorkerTable
 from .problems import AddressError, ConfigError, ConfigProblem
 from .schema import schema
 
@@ -15,7 +15,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigProblem",
-    "Group",
+    "WorkerTable",
     "load",
     "parse",
     "problems_of",

@@ -21,7 +21,7 @@ from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.redaction import masked, without_password
 
 from .file_tables import POLICIES, as_table, keys_of, short_key
-from .model import Config, Group
+from .model import Config, WorkerTable
 from .surroundings.shown_values import (
     expand_setting,
     file_settings,
@@ -33,6 +33,7 @@ from .surroundings.shown_values import (
 )
 from .tables.alert_sinks import AlertSettings
 from .tables.nats import nats_table
+from .tables.otel import otel_table
 from .toml.toml_text import settings_text, table_text
 
 
@@ -47,6 +48,8 @@ def as_text(config: Config) -> str:
     parts += (table_text(("socket", name), each) for name, each in _sockets(config).items())
     if config.nats is not None:
         parts.append(table_text(("nats",), nats_table(config.nats)))
+    if config.otel is not None:
+        parts.append(table_text(("otel",), otel_table(config.otel)))
     if config.metrics:
         parts.append(table_text(("metrics",), {"enabled": True}))
     parts += (_group_text(group, config.path.parent) for group in config.groups)
@@ -66,10 +69,11 @@ def as_document(config: Config) -> dict[str, Any]:
         "max_concurrent_starts": config.max_concurrent_starts,
         "events": as_table(config.retention),
         "http": None if config.http is None else _http(config.http),
-        "alerts": _alerts(config.alerts),
+        "alerts": alerts_table(config.alerts),
         "breakers": _breakers(config),
         "sockets": _sockets(config),
         "nats": None if config.nats is None else nats_table(config.nats),
+        "otel": None if config.otel is None else otel_table(config.otel),
         "metrics": {"enabled": config.metrics},
         "workers": workers,
         "groups": [{"name": group.name, **as_table(group)} for group in config.together],
@@ -97,7 +101,8 @@ def _http(settings: HttpSettings) -> dict[str, Any]:
     return shown | {name: str(path) for name, path in paths.items() if path is not None}
 
 
-def _alerts(settings: AlertSettings) -> dict[str, Any]:
+def alerts_table(settings: AlertSettings) -> dict[str, Any]:
+    """When alerts are raised, and where they are sent."""
     sinks = [
         {
             **_receiver(sink),
@@ -147,14 +152,14 @@ def _breaker(policy: BreakerPolicy) -> dict[str, Any]:
     return as_table(policy) | {"probe_command": masked("", policy.probe_command)}
 
 
-def _worker(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+def _worker(spec: WorkerSpec, group: WorkerTable) -> dict[str, Any]:
     settings = _settings(spec, group) | {"after": list(spec.after), "min_healthy": group.min_healthy}
     policies = {table: _policy(spec, table) for table in POLICIES}
     worker = {"id": spec.id, "group": group.name, **settings, **policies}
     return {name: hidden(value, group.secrets) for name, value in worker.items()}
 
 
-def _settings(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+def _settings(spec: WorkerSpec, group: WorkerTable) -> dict[str, Any]:
     settings: dict[str, Any] = _run(spec) | {
         "preset": group.preset,
         "pause_mode": spec.pause_mode.value,
@@ -208,7 +213,7 @@ def _with_probes(settings: dict[str, Any], kind: type) -> dict[str, Any]:
     return plain | {key: masked("", as_table(plain[key])) for key in probes & plain.keys()}
 
 
-def _group_text(group: Group, folder: Path) -> str:
+def _group_text(group: WorkerTable, folder: Path) -> str:
     settings = _settings(group.template, group) | {
         "count": group.count,
         "min_healthy": group.min_healthy,
@@ -225,7 +230,7 @@ def _group_text(group: Group, folder: Path) -> str:
     return "".join(parts)
 
 
-def _members(group: Group) -> str:
+def _members(group: WorkerTable) -> str:
     if group.count <= 1:
         return f"# {group.ids[0] if group.ids else 'no workers'}\n"
     return f"# {group.ids[0]} to {group.ids[-1]}\n"

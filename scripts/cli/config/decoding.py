@@ -11,7 +11,7 @@ from rekindle.actors.spec.policies.restart_policy import RestartOn
 from rekindle.actors.spec.validation import Setting, from_file, settings_of
 
 from .file_tables import Given, arguments, is_table, keys_of, short_key
-from .problems import NOTHING, Finding, KeyPath
+from .problems import NOTHING, ConfigFinding, KeyPath
 
 _USUAL_KEYS = {"log": "file", "ready": "http", "release": "recipe"}
 """What is meant by a text in place of a table."""
@@ -20,7 +20,7 @@ Unknown = Callable[[KeyPath, Iterable[str]], str]
 """Returns the reason for an unknown key, given its path and the known keys of the table."""
 
 
-def decoded(table: Mapping[str, object], kind: type, unknown: Unknown) -> tuple[Given, list[Finding]]:
+def decoded(table: Mapping[str, object], kind: type, unknown: Unknown) -> tuple[Given, list[ConfigFinding]]:
     """The settings that fit, and findings about the others."""
     reader = _Reader(unknown)
     return reader.table(table, keys_of(kind), ()), reader.findings
@@ -51,7 +51,7 @@ class _Reader:
     """Walks tables and their declarations side by side."""
 
     def __init__(self, unknown: Unknown) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[ConfigFinding] = []
         self._unknown = unknown
 
     def table(self, table: Mapping[str, object], known: Mapping[str, Setting], path: KeyPath) -> Given:
@@ -60,7 +60,7 @@ class _Reader:
         for key, value in table.items():
             here = (*path, key)
             if key not in known:
-                self.findings.append(Finding(here, self._unknown(here, known), value))
+                self.findings.append(ConfigFinding(here, self._unknown(here, known), value))
             elif (read := self._read(value, known[key], here)) is not NOTHING:
                 fitting[key] = read
         return fitting
@@ -77,14 +77,14 @@ class _Reader:
         reason = _no_table(path, value) if by_name or is_table(hint) else declared.reason(value)
         if reason is None:
             return from_file(value, hint)
-        self.findings.append(Finding(path, reason, value))
+        self.findings.append(ConfigFinding(path, reason, value))
         return NOTHING
 
     def _short(self, value: object, short: Setting, kind: Any, path: KeyPath) -> object:
         """What a plain value or a table describes; with findings only an example, as a placeholder."""
         table: Mapping[str, object] = value if isinstance(value, Mapping) else {short.key: value}
         if short.key not in table:
-            self.findings.append(Finding(path, f"must have a value for {short.key}", value))
+            self.findings.append(ConfigFinding(path, f"must have a value for {short.key}", value))
         before = len(self.findings)
         given = self.table(table, keys_of(kind), path)
         if short.key in given:
@@ -93,7 +93,8 @@ class _Reader:
             except SpecError as error:
                 keys = {name: each.key for name, each in settings_of(kind).items()}
                 self.findings += (
-                    Finding((*path, keys[each.field]), each.reason, each.value) for each in error.problems
+                    ConfigFinding((*path, keys[each.field]), each.reason, each.value)
+                    for each in error.problems
                 )
         if table is not value:  # the value stands at the key itself
             self.findings[before:] = [replace(each, path=path) for each in self.findings[before:]]

@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
+from rekindle.actors.gateways.settings.otel_settings import OtelSettings
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
+from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 from rekindle.actors.spec.deployment.socket_spec import SocketSpec
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
@@ -78,6 +80,7 @@ class Worker(Defaults):
         "Workers or groups that must be ready, or done if they are tasks, before these start; a table names "
         'what each must be: { db = "ready", migrate = "done" }.',
     )
+    place: PlacePolicy | None = setting(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,34 @@ class Metrics:
     """Metrics for Prometheus, at /metrics of the control socket and of [http]."""
 
     enabled: bool = setting(True, "Whether metrics are collected and served.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """This machine is a node of a cluster: `database` says what should run, and where."""
+
+    name: str = setting("", "The name of the cluster: a database belongs to one.")
+    node: str = setting("", "The name of this machine in the cluster; by default that of the host.")
+    engine: Literal["none"] = setting("none", "What knows the machines; none: the nodes that join.")
+    lease_s: float = setting(
+        3.0,
+        "How long a node may run its workers after it was last heard of. The same on all nodes.",
+        least=1.5,
+        most=300.0,
+    )
+    labels: Mapping[str, str] = setting(
+        description="What distinguishes this machine, for the placement of workers.",
+        factory=lambda: MappingProxyType({}),
+    )
+    capacity: Mapping[str, float] = setting(
+        description="What workers may reserve here, such as cpu = 16.", factory=lambda: MappingProxyType({})
+    )
+    listen: str = setting(
+        "127.0.0.1:0", "Where the other nodes reach this one while the database is away: ADDRESS:PORT (UDP)."
+    )
+    secret_file: str | None = setting(
+        None, "A file with a secret that all nodes share, relative to this file; only its owner may read it."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +151,7 @@ class File:
     http: HttpSettings | None = setting(None)
     alerts: Alerts = setting(None)
     nats: NatsSettings | None = setting(None)
+    otel: OtelSettings | None = setting(None)
     metrics: Metrics | None = setting(None)
     defaults: Defaults = setting(None)
     breakers: Mapping[str, BreakerPolicy] = setting(None, "Circuit breakers, by name.")
@@ -129,6 +161,7 @@ class File:
     )
     queue: Mapping[str, QueuePolicy] = setting(None, "Limits of queues over all workers, by name.")
     periodic: Mapping[str, Periodic] = setting(None, "Jobs that are put into queues by the clock, by name.")
+    cluster: Cluster | None = setting(None)
     group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 
 

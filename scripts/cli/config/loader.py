@@ -14,25 +14,27 @@ from rekindle.actors.spec.worker_spec import served_by
 from .elsewhere import ELSEWHERE
 from .file_owner import owner_problems
 from .file_tables import Defaults, Worker, arguments, keys_of
-from .model import Config, Group
+from .model import Config, WorkerTable
 from .paths import database_of, state_dir_of, worker_database_of
 from .problems import (
     NOTHING,
     ConfigError,
+    ConfigFinding,
     ConfigProblem,
-    Finding,
     KeyPath,
     dotted,
     shown,
 )
 from .surroundings.env_files import EnvFiles
-from .surroundings.members import Sources
+from .surroundings.members import WrittenTables
 from .tables.alert_sinks import alerts_of, missing_programs
 from .tables.breakers import breakers_of
+from .tables.cluster import cluster_of, misfits
 from .tables.groups import group_tables_of
 from .tables.http import http_of
 from .tables.logs import log_findings
 from .tables.nats import nats_of
+from .tables.otel import otel_of
 from .tables.queues import periodic_of, queues_of
 from .tables.sockets import Sockets, sockets_of, unused_sockets
 from .toml.line_numbers import line_numbers, line_of
@@ -67,7 +69,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     """
     raw = tables(text, path)
     folder = path.absolute().parent
-    sources = Sources(raw, EnvFiles(folder, reads=looks), _unknown)
+    sources = WrittenTables(raw, EnvFiles(folder, reads=looks), _unknown)
     file, findings = sources.file()
     state_dir = state_dir_of(file, folder, findings)
     database = database_of(file, folder, state_dir, findings)
@@ -75,11 +77,12 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     http = http_of(file, folder, findings)
     alerts = alerts_of(file, folder, findings)
     nats = nats_of(file, folder, findings)
+    otel = otel_of(file, folder, findings)
     findings += default_findings(file.get("defaults", {}))
     breakers = breakers_of(file, findings)
     sockets = sockets_of(file, folder, findings)
 
-    def made(layers: Layers, findings: list[Finding]) -> Group:
+    def made(layers: Layers, findings: list[ConfigFinding]) -> WorkerTable:
         return group_of(layers, folder, breakers, sockets, findings)
 
     layers = [sources.layers(name, file) for name in file.get("worker", {})]
@@ -91,6 +94,8 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     served = {queue for group in groups.values() for queue in served_by([group.template])}
     queues = queues_of(file, served, findings)
     periodic = periodic_of(file, served, findings)
+    cluster = cluster_of(file, folder, findings)
+    findings += misfits(cluster, file, groups.values())
     lines = _Places(path, text, raw)
     if findings:
         raise ConfigError(lines.problems(findings, "error"))
@@ -107,8 +112,11 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
         queues=queues,
         periodic=periodic,
         nats=nats,
+        otel=otel,
         worker_database=worker_database,
+        cluster=cluster,
         metrics="metrics" in file and file["metrics"].get("enabled", True),
+        places=dict(lines.places()),
         warnings=lines.problems(
             (
                 *sources.warnings(),
@@ -121,22 +129,24 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     )
 
 
-def problems_of(config: Config, path: Path, findings: Iterable[Finding]) -> tuple[ConfigProblem, ...]:
+def problems_of(config: Config, path: Path, findings: Iterable[ConfigFinding]) -> tuple[ConfigProblem, ...]:
     """Findings about a configuration that could be loaded, with their lines."""
     text = read_text(path) if config.text is None else config.text
     return _Places(path, text, tables(text, path)).problems(findings, "error")
 
 
-def _warnings(groups: Mapping[str, Group], layers: Iterable[Layers], looks: bool) -> Iterator[Finding]:
+def _warnings(
+    groups: Mapping[str, WorkerTable], layers: Iterable[Layers], looks: bool
+) -> Iterator[ConfigFinding]:
     if not groups:
-        yield Finding((), "does not declare any workers: nothing will run")
+        yield ConfigFinding((), "does not declare any workers: nothing will run")
     for each in layers:
         yield from group_warnings(groups[each.name], each)
         if looks:
             yield from missing_resources(groups[each.name], each)
 
 
-def _unused(sockets: Sockets, groups: Mapping[str, Group]) -> list[Finding]:
+def _unused(sockets: Sockets, groups: Mapping[str, WorkerTable]) -> list[ConfigFinding]:
     used = {each.name for group in groups.values() for each in group.template.sockets}
     return unused_sockets(sockets, used)
 
@@ -164,13 +174,23 @@ class _Places:
         self._raw = raw
 
     def problems(
-        self, findings: Iterable[Finding], severity: Literal["error", "warning"]
+        self, findings: Iterable[ConfigFinding], severity: Literal["error", "warning"]
     ) -> tuple[ConfigProblem, ...]:
         """The findings as problems."""
         problems = dict.fromkeys(self._problem(finding, severity) for finding in _without_sequels(findings))
         return tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
-    def _problem(self, finding: Finding, severity: Literal["error", "warning"]) -> ConfigProblem:
+    def places(self) -> Iterator[tuple[KeyPath, int | None]]:
+        """Every key that is written, with its line."""
+        waiting: list[tuple[KeyPath, object]] = [((), self._raw)]
+        while waiting:
+            path, value = waiting.pop()
+            if isinstance(value, Mapping):
+                waiting += (((*path, key), each) for key, each in value.items())
+            else:
+                yield path, line_of(path, self._numbers)
+
+    def _problem(self, finding: ConfigFinding, severity: Literal["error", "warning"]) -> ConfigProblem:
         return ConfigProblem(
             file=self._file,
             reason=finding.reason,
@@ -181,7 +201,7 @@ class _Places:
             severity=severity,
         )
 
-    def _value(self, finding: Finding) -> object:
+    def _value(self, finding: ConfigFinding) -> object:
         """The value in the file, which may be 1 where the policy has 1.0; else the value of the policy."""
         value: object = self._raw
         for part in finding.path:
@@ -189,7 +209,7 @@ class _Places:
         return finding.value if value is NOTHING or finding.value is NOTHING else value
 
 
-def _without_sequels(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _without_sequels(findings: Iterable[ConfigFinding]) -> Iterator[ConfigFinding]:
     """All findings except consequences of a default that is itself invalid."""
     wrong: set[KeyPath] = set()
     for finding in findings:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import NatsSettings
+from rekindle.actors.gateways.settings.otel_settings import OtelSettings
+from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 from rekindle.actors.spec.group_order import placed
 from rekindle.actors.spec.policies.group import Group as GroupTable
 from rekindle.actors.spec.policies.queues.periodic import Periodic
@@ -16,7 +18,9 @@ from rekindle.actors.spec.policies.queues.queue_policy import QueuePolicy
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 
-from .problems import ConfigError, ConfigProblem, Finding, UnknownGroupError, dotted, shown
+from ..state_files import DATABASE_NAME
+from .file_tables import Cluster
+from .problems import ConfigError, ConfigFinding, ConfigProblem, KeyPath, UnknownGroupError, dotted, shown
 from .tables.alert_sinks import AlertSettings
 
 
@@ -26,7 +30,7 @@ def member_id(name: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class WorkerTable:
     """Identical workers under one name."""
 
     name: str
@@ -39,7 +43,7 @@ class Group:
     until: Mapping[str, Until] = field(default_factory=dict)
     """What these must be, by the same names, if the file says so."""
     declared_min_healthy: int | None = None
-    of_number: Callable[[int, list[Finding]], WorkerSpec] | None = field(
+    of_number: Callable[[int, list[ConfigFinding]], WorkerSpec] | None = field(
         default=None, compare=False, repr=False
     )
     """Makes the worker with a number; None: all are like the template."""
@@ -50,6 +54,8 @@ class Group:
     env_files: tuple[str, ...] = ()
     from_files: frozenset[str] = frozenset()
     """The variables of these files."""
+    place: PlacePolicy = PlacePolicy()
+    """Where a cluster may run its workers."""
 
     def member(self, number: int) -> WorkerSpec:
         """The worker with that number, without `after`."""
@@ -57,9 +63,9 @@ class Group:
             return self.of_number(number, [])
         return replace(self.template, id=member_id(self.name, number))
 
-    def problems(self) -> list[Finding]:
+    def problems(self) -> list[ConfigFinding]:
         """What is wrong with its last worker, whose number is the largest."""
-        findings: list[Finding] = []
+        findings: list[ConfigFinding] = []
         if self.of_number is not None and self.count > 1:
             self.of_number(self.count - 1, findings)
         return findings
@@ -77,7 +83,7 @@ class Group:
         return min(self.declared_min_healthy, self.count)
 
 
-_G = TypeVar("_G", Group, GroupTable)
+_G = TypeVar("_G", WorkerTable, GroupTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +100,7 @@ class Config:
     http: HttpSettings | None
     """The HTTP gateway with the dashboard; None: off."""
     alerts: AlertSettings
-    groups: tuple[Group, ...]
+    groups: tuple[WorkerTable, ...]
     together: tuple[GroupTable, ...] = ()
     """The groups of workers that stand and fall together."""
     queues: tuple[QueuePolicy, ...] = ()
@@ -103,13 +109,26 @@ class Config:
     """The jobs that are put into queues by the clock."""
     warnings: tuple[ConfigProblem, ...] = ()
     nats: NatsSettings | None = None
+    otel: OtelSettings | None = None
     metrics: bool = False
     text: str | None = None
     """The text itself, if there is no file: it was made from a command line."""
     worker_database: str | None = None
     """The address for workers that serve queues; may hold a password."""
+    places: Mapping[KeyPath, int | None] = field(default_factory=dict, compare=False, repr=False)
+    """Every key that is written, with its line."""
+    cluster: Cluster | None = None
+    """This machine as a node of a cluster; None: it is by itself."""
+    shared_database: str | None = None
+    """The database that all nodes share; `database` is the journal of this node then."""
+    _specs: tuple[WorkerSpec, ...] | None = field(default=None, init=False, compare=False, repr=False)
 
-    def group(self, name: str) -> Group:
+    def as_node(self) -> Config:
+        """What a node runs: nothing of the file by itself, on a journal of its own."""
+        journal = str(self.state_dir / DATABASE_NAME)
+        return replace(self, database=journal, shared_database=self.database, groups=())
+
+    def group(self, name: str) -> WorkerTable:
         """The group of that name.
 
         Raises:
@@ -127,7 +146,12 @@ class Config:
         return tuple(group.template for group in self.groups)
 
     def specs(self) -> tuple[WorkerSpec, ...]:
-        """Every worker with its places in groups, in the order of the file."""
+        """Every worker with its places in groups, in the order of the file; made once."""
+        specs = self._made() if self._specs is None else self._specs
+        object.__setattr__(self, "_specs", specs)
+        return specs
+
+    def _made(self) -> tuple[WorkerSpec, ...]:
         from .workers.dependencies import members
 
         groups, together = _by_name(self.groups), _by_name(self.together)
@@ -139,9 +163,9 @@ class Config:
                 for word, state in group.until.items()
                 for id_ in members((word,), groups, together)
             }
-            result += (
-                replace(group.member(number), after=after, until=until) for number in range(group.count)
-            )
+            members_made = (group.member(number) for number in range(group.count))
+            waits = bool(after or until)
+            result += (replace(each, after=after, until=until) if waits else each for each in members_made)
         return placed(result, self.together)
 
     def with_count(self, name: str, count: int) -> Config:
@@ -160,7 +184,7 @@ class Config:
             order = order_findings(_by_name(groups), _by_name(self.together))
             findings = [*changed.problems(), *order]
         else:
-            findings = [Finding(("worker", name, "count"), reason, count)]
+            findings = [ConfigFinding(("worker", name, "count"), reason, count)]
         if findings:
             raise ConfigError(_placeless(str(self.path), finding) for finding in findings)
         return replace(self, groups=groups)
@@ -170,5 +194,5 @@ def _by_name(groups: Iterable[_G]) -> dict[str, _G]:
     return {group.name: group for group in groups}
 
 
-def _placeless(file: str, finding: Finding) -> ConfigProblem:
+def _placeless(file: str, finding: ConfigFinding) -> ConfigProblem:
     return ConfigProblem(file, finding.reason, dotted(finding.path), shown(finding.path, finding.value))

@@ -1,6 +1,6 @@
 """The problems of a file: where, the value, and what is allowed instead.
 
-Inside the package a `Finding` names a key by its path; `ConfigProblem` is what callers see.
+Inside the package a `ConfigFinding` names a key by its path; `ConfigProblem` is what callers see.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEEPEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConfigFinding:
     """One problem or warning, with the path of its key."""
 
     path: KeyPath

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from ..client import ControlClient, NoSupervisorError, RequestRefusedError, problem
+from ..client import ControlClient, NoSupervisorError, RemoteAddress, RequestRefusedError, problem
 from ..state_files import DATABASE_NAME
 
 if TYPE_CHECKING:
     from .job_source import JobSource
+    from .options import Where
 
 database_option = click.option(
     "--database",
@@ -26,15 +26,21 @@ database_option = click.option(
 )
 
 
-def database_to_read(client: ControlClient, state: Path, database: str | None) -> str | None:
+def database_to_read(client: ControlClient, state: Where, database: str | None) -> str | None:
     """The database to read: the named one, or the default if no supervisor runs. None: ask the supervisor.
+
+    A supervisor that is named by its URL is always asked: its database is elsewhere, too.
 
     Raises:
         NoSupervisorError: no supervisor runs and there is no database.
     """
     source = click.get_current_context().get_parameter_source("database")
     if database is not None and source is not ParameterSource.ENVIRONMENT:
+        if isinstance(state, RemoteAddress):
+            raise click.UsageError("--url asks the supervisor; leave --database out")
         return database
+    if isinstance(state, RemoteAddress):
+        return None
     try:
         client.get("/info")
     except RequestRefusedError:
@@ -63,7 +69,7 @@ def as_control_errors() -> Iterator[None]:
         raise problem(found.problem.error, found.problem.message, found.status) from None
 
 
-def open_jobs(state: Path, database: str | None) -> JobSource:
+def open_jobs(state: Where, database: str | None) -> JobSource:
     """The jobs of the running supervisor, or of the database; what that needs is loaded only then."""
     from .job_source import open_job_source
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ..client import NoSupervisorError, Reader, UnknownWorkerError
+from ..client import NoSupervisorError, Reader, RemoteAddress, UnknownWorkerError
 from .clock import now_ms
 from .database_fallback import as_control_errors, database_to_read
 from .exits import say
-from .options import client_of
+from .options import Where, client_of
 
 if TYPE_CHECKING:
     from rekindle.actors.gateways.api.route import Route
@@ -55,7 +55,7 @@ def open_database(state: Path, where: str) -> Iterator[DatabaseReader]:
 
 
 @contextmanager
-def open_reader(state: Path, database: str | None) -> Iterator[Reader]:
+def open_reader(state: Where, database: str | None) -> Iterator[Reader]:
     """A reader of the running supervisor; if there is none, of its database.
 
     Raises:
@@ -63,7 +63,7 @@ def open_reader(state: Path, database: str | None) -> Iterator[Reader]:
     """
     client = client_of(state)
     where = database_to_read(client, state, database)
-    if where is None:
+    if where is None or isinstance(state, RemoteAddress):
         yield client
         return
     if database is None:

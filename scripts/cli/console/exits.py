@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..client import ControlError, InvalidRequestError, NoSupervisorError, UnknownWorkerError
+from ..client import UNREACHABLE, ControlError, InvalidRequestError, NoSupervisorError, UnknownWorkerError
 from ..render.text import printable_lines
 
 FAILED = 1
@@ -74,7 +74,7 @@ def guarded(run: Callable[[], Any]) -> Any:
         say(error.format_message())
         raise SystemExit(error.exit_code) from None
     except ControlError as error:
-        say(f"{error}{_whereabouts() if isinstance(error, NoSupervisorError) else ''}")
+        say(f"{error}{_whereabouts(error)}")
         raise SystemExit(exit_code(error)) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -92,8 +92,10 @@ def guarded(run: Callable[[], Any]) -> Any:
         raise SystemExit(FAILED) from None
 
 
-def _whereabouts() -> str:
+def _whereabouts(error: ControlError) -> str:
     """How to reach a supervisor: the ones that run on this machine, or how to start one."""
+    if not isinstance(error, NoSupervisorError) or error.error == UNREACHABLE:
+        return ""
     from .state_search import running_supervisors
 
     running = running_supervisors()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ..client import ControlClient, ControlError, RequestRefusedError, path_of
 from .database_fallback import as_control_errors, database_to_read
-from .options import client_of
+from .options import Where, client_of
 
 MOST_AT_ONCE = 1000
 LARGEST_BODY = 1_500_000
@@ -61,7 +60,7 @@ class JobSource(Protocol):
         ...
 
 
-def open_job_source(state: Path, database: str | None) -> JobSource:
+def open_job_source(state: Where, database: str | None) -> JobSource:
     """The jobs of the running supervisor; if there is none, those of the database.
 
     Raises:

@@ -12,7 +12,14 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from ..client import ControlClient, ControlError, Reader, RequestRefusedError, UnknownWorkerError
+from ..client import (
+    ControlClient,
+    ControlError,
+    Reader,
+    RemoteAddress,
+    RequestRefusedError,
+    UnknownWorkerError,
+)
 from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
 from .state_search import nearest_state, state_of_file
@@ -29,6 +36,17 @@ CONFIG = "rekindle.config"
 """The key of the file that `-c` names in the context."""
 
 
+URL, TOKEN_FILE = "rekindle.url", "rekindle.token_file"
+"""The keys of what `--url` and `--token-file` name."""
+URL_VARIABLE, TOKEN_VARIABLE = "REKINDLE_URL", "REKINDLE_TOKEN_FILE"
+
+NAMED_BY_COMMAND = "rekindle.named_by_command"
+"""The key of the context of a group whose command says which supervisor is meant."""
+
+Where = Path | RemoteAddress
+"""Which supervisor is meant: its state directory, or its URL."""
+
+
 def _named_file(ctx: click.Context, _param: click.Parameter, given: Path | None) -> Path | None:
     ctx.meta[CONFIG] = given
     return given
@@ -41,12 +59,53 @@ def _state(ctx: click.Context, _param: click.Parameter, given: Path | None) -> P
         return given
     if file is None:
         return nearest_state()
-    if ctx.get_parameter_source("state") is ParameterSource.COMMANDLINE:
+    if _is_option(ctx, "state"):
         raise click.UsageError("-c FILE names the state directory already; leave --state out")
     try:
         return state_of_file(file)
     except (ValueError, OSError) as error:
         raise click.BadParameter(f"{file}: {error}", param_hint="-c") from None
+
+
+def _is_option(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _state_here(ctx: click.Context, param: click.Parameter, given: Path | None) -> Path:
+    """The state directory, for a command that works only on the supervisor's own machine."""
+    is_named = ctx.meta.get(CONFIG) is not None or _is_option(ctx, "state")
+    if os.environ.get(URL_VARIABLE) and not is_named:
+        raise click.UsageError(
+            f"{URL_VARIABLE} names a supervisor elsewhere, and `{ctx.command_path}` works only on the "
+            f"machine of its supervisor: name one with -c or --state, or unset {URL_VARIABLE}"
+        )
+    return _state(ctx, param, given)
+
+
+def _where(ctx: click.Context, param: click.Parameter, given: Path | None) -> Where:
+    """The state directory, or the URL if one is given; nothing for a group, whose command says it."""
+    if ctx.meta.get(NAMED_BY_COMMAND) is ctx:
+        return Path()
+    url, token_file = ctx.meta.get(URL), ctx.meta.get(TOKEN_FILE)
+    local = ctx.meta.get(CONFIG) is not None or _is_option(ctx, "state")
+    if url is None or (local and not _is_option(ctx, "url")):
+        if _is_option(ctx, "token_file"):
+            raise click.UsageError("--token-file belongs to --url URL, which is missing")
+        return _state(ctx, param, given)
+    if local:
+        raise click.UsageError("--url names a supervisor elsewhere; leave -c and --state out")
+    if given is not None and not _is_option(ctx, "url"):
+        raise click.UsageError(
+            f"{URL_VARIABLE} and REKINDLE_STATE are both set; unset one, or name the supervisor by an option"
+        )
+    if token_file is None:
+        raise click.UsageError(f"--url needs a token: --token-file FILE, or {TOKEN_VARIABLE}")
+    from ..remote_client import remote_address
+
+    try:
+        return remote_address(url, token_file)
+    except (ValueError, OSError) as error:
+        raise click.UsageError(str(error)) from None
 
 
 def config_option(command: F) -> F:
@@ -63,21 +122,66 @@ def config_option(command: F) -> F:
     )(command)
 
 
-directory_option = click.option(
-    "--state",
-    "state",
-    type=click.Path(path_type=Path),
-    envvar="REKINDLE_STATE",
-    callback=_state,
-    show_envvar=True,
-    metavar="DIR",
-    help="The supervisor's state directory.  [default: .rekindle in this folder or the nearest one above it]",
-)
+def _directory_option(
+    command: F, callback: Callable[[click.Context, click.Parameter, Path | None], Where]
+) -> F:
+    return click.option(
+        "--state",
+        "state",
+        type=click.Path(path_type=Path),
+        envvar="REKINDLE_STATE",
+        callback=callback,
+        show_envvar=True,
+        metavar="DIR",
+        help="The supervisor's state directory.  "
+        "[default: .rekindle in this folder or the nearest one above it]",
+    )(command)
 
 
 def state_option(command: F) -> F:
-    """The options that say which supervisor is meant: `-c FILE` or `--state DIR`."""
-    return config_option(directory_option(command))
+    """The options that say which supervisor is meant, if it must run here: `-c FILE` or `--state DIR`."""
+    return config_option(_directory_option(command, _state_here))
+
+
+def _kept(key: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def keep(ctx: click.Context, _param: click.Parameter, given: Any) -> Any:
+        ctx.meta[key] = given
+        return given
+
+    return keep
+
+
+_url_option = click.option(
+    "--url",
+    callback=_kept(URL),
+    envvar=URL_VARIABLE,
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    metavar="URL",
+    help="A supervisor elsewhere, by the address of its HTTP gateway.",
+)
+_token_option = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    callback=_kept(TOKEN_FILE),
+    envvar=TOKEN_VARIABLE,
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    metavar="FILE",
+    help="With --url: a copy of http-viewer.token or http-operator.token.",
+)
+
+
+def supervisor_option(command: F) -> F:
+    """The options that say which supervisor is meant, here or elsewhere: `-c`, `--state`, or `--url`."""
+    return config_option(address_option(command))
+
+
+def address_option(command: F) -> F:
+    """The same options without `-c`, which means something else in such a command."""
+    return _directory_option(_url_option(_token_option(command)), _where)
 
 
 json_option = click.option(
@@ -94,6 +198,19 @@ def limit_option(what: str, default: int = 20) -> Callable[[F], F]:
         show_default=True,
         metavar="N",
         help=f"Show at most this many {what}.",
+    )
+
+
+MOST_LISTED = 1000
+
+
+def limit_since_option(what: str, few: int) -> Callable[[F], F]:
+    """The option `--limit` of a command with `--since`, which shall not leave out part of that time."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, MOST_LISTED),
+        metavar="N",
+        help=f"Show at most this many {what}.  [default: {few}; {MOST_LISTED} with --since TIME]",
     )
 
 
@@ -129,9 +246,20 @@ def _check_owners(state: Path) -> None:
                 )
 
 
-def client_of(state: Path) -> ControlClient:
-    """A client for the supervisor of a state directory; it connects with each request."""
-    return ControlClient(socket_of(state), user=os.environ.get("SUDO_USER"))
+def client_of(state: Where, *, user: str | None = None, reason: str | None = None) -> ControlClient:
+    """A client for the supervisor of a state directory or a URL; it connects with each request.
+
+    Args:
+        state: the state directory, or the URL with the token.
+        user: on whose behalf it acts, for the audit; by default the user of `sudo`.
+        reason: why it gives its orders, for the audit.
+    """
+    user = user or os.environ.get("SUDO_USER")
+    if isinstance(state, RemoteAddress):
+        from ..remote_client import RemoteClient
+
+        return RemoteClient(state, user=user, reason=reason)
+    return ControlClient(socket_of(state), user=user, reason=reason)
 
 
 def print_json(document: object) -> None:
@@ -178,9 +306,9 @@ def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list
 
 
 def _known(ctx: click.Context) -> Known:
-    state = ctx.params.get("state") or nearest_state()
     try:
-        return Known.of(client_of(Path(state)).get("/workers", timeout_s=_COMPLETION_S))
+        state = ctx.params.get("state") or nearest_state()
+        return Known.of(client_of(state).get("/workers", timeout_s=_COMPLETION_S))
     except (ControlError, OSError, ValueError):
         return Known((), {})  # completion must not print errors into the prompt
 

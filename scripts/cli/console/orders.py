@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ import click
 from ..client import ControlError, NoSupervisorError, path_of
 from ..render.text import printable
 from .exits import FAILED, exit_code, say
-from .options import client_of, print_json
+from .options import Where, client_of, print_json
 
 Order = Callable[[str], dict[str, Any]]
 Sentence = Callable[[str, dict[str, Any]], str]
@@ -24,7 +23,7 @@ EVERYTHING = ("",)
 
 
 def post_order(
-    state: Path, id_: str, order: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None
+    state: Where, id_: str, order: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None
 ) -> Any:
     """Send an order for one worker, or for the whole system if the id is empty."""
     path = path_of("workers", id_, order) if id_ else path_of(order)

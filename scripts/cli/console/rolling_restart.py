@@ -23,7 +23,7 @@ Workers = Mapping[str, Document]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RollingProgress:
     """The progress of a rolling restart: ids, in the order of the group."""
 
     done: tuple[str, ...]
@@ -33,7 +33,7 @@ class Progress:
     """Not restarted, because they were already stopped or failed."""
 
 
-def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
+def progress(group: Sequence[str], before: Workers, now: Workers) -> RollingProgress:
     """Pure: which workers of a group have a new, healthy process. Removed workers are left out."""
     here = [id_ for id_ in group if id_ in now and id_ in before]
     spared = [id_ for id_ in here if before[id_]["shown"] in ("failed", "stopped")]
@@ -41,7 +41,7 @@ def progress(group: Sequence[str], before: Workers, now: Workers) -> Progress:
     failed = [id_ for id_ in part if now[id_]["shown"] == "failed"]
     done = [id_ for id_ in part if _renewed(before[id_], now[id_])]
     left = [id_ for id_ in part if id_ not in done and id_ not in failed]
-    return Progress(tuple(done), tuple(left), tuple(failed), tuple(spared))
+    return RollingProgress(tuple(done), tuple(left), tuple(failed), tuple(spared))
 
 
 def roll(
@@ -82,7 +82,7 @@ def _follow(
     patience_s: float,
     *,
     quiet: bool,
-) -> tuple[Progress, str | None]:
+) -> tuple[RollingProgress, str | None]:
     """The progress at the end, and why the supervisor aborted the restart, if it did."""
     deadline = time.monotonic() + patience_s
     shown: tuple[object, ...] = ()
@@ -118,7 +118,7 @@ def _tell(steps: Sequence[str], told: int) -> int:
     return len(steps)
 
 
-def _show(reached: Progress, now: Workers) -> None:
+def _show(reached: RollingProgress, now: Workers) -> None:
     """Update the progress line, if standard error is a terminal."""
     width = columns() if sys.stderr.isatty() else None
     if width is None:
@@ -138,7 +138,7 @@ def _workers(client: ControlClient) -> Workers:
     return {worker["component_id"]: worker for worker in client.get("/workers")["workers"]}
 
 
-def _document(answer: dict[str, Any], reached: Progress) -> dict[str, Any]:
+def _document(answer: dict[str, Any], reached: RollingProgress) -> dict[str, Any]:
     return {
         **answer["detail"],
         "restarted": reached.done,
@@ -147,7 +147,7 @@ def _document(answer: dict[str, Any], reached: Progress) -> dict[str, Any]:
     }
 
 
-def _sentence(name: str, reached: Progress) -> str:
+def _sentence(name: str, reached: RollingProgress) -> str:
     total = len(reached.done) + len(reached.left) + len(reached.failed)
     spared = (
         f"; not restarted because stopped or failed: {', '.join(reached.spared)}" if reached.spared else ""
@@ -156,7 +156,7 @@ def _sentence(name: str, reached: Progress) -> str:
     return f"{printable(name)}: {what}{spared}."
 
 
-def _failure(name: str, reached: Progress, given_up: str | None, patience_s: float) -> str:
+def _failure(name: str, reached: RollingProgress, given_up: str | None, patience_s: float) -> str:
     if given_up or reached.failed:
         why = given_up or f"{', '.join(reached.failed)} failed"
         kept = "; the workers that were not restarted run their old processes" if reached.left else ""

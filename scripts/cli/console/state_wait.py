@@ -20,7 +20,7 @@ LOOK_S = 2.0
 """How often it looks while nothing is reported."""
 
 
-class Wanted(StrEnum):
+class AwaitedState(StrEnum):
     """What is waited for."""
 
     READY = "ready"
@@ -32,18 +32,18 @@ class NeverError(Exception):
     """A worker will not get there by itself, and why."""
 
 
-def is_there(worker: Document, wanted: Wanted) -> bool:
+def is_there(worker: Document, wanted: AwaitedState) -> bool:
     """Pure: whether a worker is in the wanted state.
 
     Raises:
         NeverError: it will not get there unless someone acts.
     """
     id_, shown = worker["component_id"], worker["shown"]
-    if wanted is Wanted.STOPPED:
+    if wanted is AwaitedState.STOPPED:
         return worker["pid"] is None and shown in ("stopped", "failed", "done")
     if shown == "failed":
         raise NeverError(f"{id_} was given up: {worker['failure_reason']}")
-    if wanted is Wanted.DONE:
+    if wanted is AwaitedState.DONE:
         if worker.get("kind") == "scheduled":
             raise NeverError(f"{id_} has a schedule, which is never done; see: rekindle runs {id_}")
         if worker.get("kind", "service") == "service":
@@ -52,7 +52,7 @@ def is_there(worker: Document, wanted: Wanted) -> bool:
     return bool(worker["status"] == "healthy" or shown in ("done", "scheduled"))
 
 
-def wait(client: ControlClient, socket: str, names: Sequence[str], wanted: Wanted, within_s: float) -> None:
+def wait(client: ControlClient, names: Sequence[str], wanted: AwaitedState, within_s: float) -> None:
     """Return once all workers of these names are in the wanted state.
 
     Raises:
@@ -62,7 +62,7 @@ def wait(client: ControlClient, socket: str, names: Sequence[str], wanted: Wante
         NoSupervisorError: no supervisor answered in that time.
     """
     deadline = time.monotonic() + within_s
-    changes = _Changes(socket)
+    changes = _Changes(client)
     while True:
         left = deadline - time.monotonic()
         try:
@@ -79,7 +79,7 @@ def wait(client: ControlClient, socket: str, names: Sequence[str], wanted: Wante
         changes.next(min(left, LOOK_S))
 
 
-def _missing(client: ControlClient, names: Sequence[str], wanted: Wanted) -> list[str]:
+def _missing(client: ControlClient, names: Sequence[str], wanted: AwaitedState) -> list[str]:
     """The workers that are not in the wanted state, with their present one."""
     report = client.get("/workers")
     known, workers = Known.of(report), {each["component_id"]: each for each in report["workers"]}
@@ -96,8 +96,8 @@ def _state(worker: Document) -> str:
 class _Changes:
     """Follows the states of all workers in a thread, as long as the command runs."""
 
-    def __init__(self, socket: str) -> None:
-        self._socket = socket
+    def __init__(self, client: ControlClient) -> None:
+        self._client = client
         self._seen: SimpleQueue[None] = SimpleQueue()
         Thread(target=self._follow, daemon=True).start()
 
@@ -112,7 +112,7 @@ class _Changes:
     def _follow(self) -> None:
         while True:
             try:
-                for _ in stream(self._socket, topics="worker:*:status"):
+                for _ in stream(self._client, topics="worker:*:status"):
                     self._seen.put(None)
             except ControlError:
                 time.sleep(AGAIN_S)

@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Never
 
 from ..client import ControlError, NoSupervisorError, UnknownWorkerError
 from ..render.status_table import status_lines, summary
 from ..render.text import cut, printable
+from .options import Where
 from .terminal import colour_wanted, is_terminal, until_interrupted
 
 REFRESH_S = 1.0
@@ -24,7 +24,7 @@ _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 Ask = Callable[[], dict[str, Any]]
 
 
-def watch(ask: Ask, state: Path, *, wide: bool) -> None:
+def watch(ask: Ask, state: Where, *, wide: bool) -> None:
     """Show the answers of `ask` until Ctrl-C; the last table stays on the terminal.
 
     Raises:
@@ -51,7 +51,7 @@ def _repeat(frames: _Frames, show: Callable[[list[str]], None]) -> Never:
 class _Frames:
     """The lines to show next, also while the supervisor is away."""
 
-    def __init__(self, ask: Ask, state: Path, *, wide: bool) -> None:
+    def __init__(self, ask: Ask, state: Where, *, wide: bool) -> None:
         self.lines: list[str] = []
         """The latest frame."""
         self._ask = ask

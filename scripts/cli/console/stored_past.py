@@ -14,7 +14,7 @@ from rekindle.actors.facts.runs import Run
 from rekindle.actors.ports import Store
 from rekindle.actors.rules.alert_rules import ordered
 from rekindle.actors.supervision.after_death.lost_lives import lost_death
-from rekindle.actors.system.stored_history import History, mentions_worker
+from rekindle.actors.system.stored_history import StoredHistory, mentions_worker
 from rekindle.actors.views.timeline import Timeline
 
 
@@ -23,7 +23,7 @@ class StoredPast:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._history = History(store)
+        self._history = StoredHistory(store)
 
     def known(self) -> tuple[str, ...]:
         """The workers that the store knows."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from rekindle.actors.views.sentences.numbers_in_words import counted
+
 from .status_table import Document, table
 from .text import (
     age,
@@ -27,11 +29,16 @@ def job_lines(found: Sequence[Document], now_ms: int, *, width: int | None = Non
 
 
 def enqueued_lines(queue: str, ids: Sequence[int], existing: Sequence[int]) -> list[str]:
-    """Which jobs were added, and which were there already and have the key of `--unique`."""
-    there = set(existing)
-    lines = [
-        f"Job {id_} has this key and is in {printable(queue)} already; no job is added." for id_ in existing
-    ]
+    """Which jobs were added, and which were there already and are the same by `--unique-for`."""
+    there, lines = set(existing), []
+    if len(existing) == 1:
+        lines.append(
+            f"Job {existing[0]} is the same and in {printable(queue)} already; it is not added again."
+        )
+    elif existing:
+        lines.append(
+            f"{len(existing)} of the jobs are in {printable(queue)} already; they are not added again."
+        )
     added = [id_ for id_ in dict.fromkeys(ids) if id_ not in there]
     if len(added) == 1:
         lines.append(f"Job {added[0]} is enqueued in {printable(queue)}.")
@@ -99,7 +106,7 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
         f"job        {job['id']} of {printable(job['queue'])}, {job['state']}",
         f"payload    {_value(job, 'payload')}",
         f"priority   {job['priority']}",
-        f"attempts   {job['attempts']} ({job['crash_count']} crashes, {job['error_count']} errors)",
+        f"attempts   {job['attempts']} ({_counts(job)})",
     ]
     times = (("created", "created_at"), ("started", "started_at"), ("finished", "finished_at"))
     lines += [
@@ -111,10 +118,12 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
         lines.append(f"worker     {printable(job['claimed_by'])}, generation {job['claimed_generation']}")
     if job["state"] == "pending" and job["not_before_wall_ms"] > now_ms:
         lines.append(f"due        in {span(job['not_before_wall_ms'] - now_ms)}")
-    lines += _limits(job, now_ms)
+    lines += _settings(job, now_ms)
     if job.get("progress") is not None:
         at = job["progress"]["at_wall_ms"]
         lines.append(f"progress   {_progress(job['progress'])}, {age(now_ms - at)}")
+    if job.get("checkpoint") is not None:
+        lines.append(f"checkpoint {cut(printable(json.dumps(job['checkpoint'], ensure_ascii=False)), 100)}")
     if job["result"] is not None:
         lines.append(f"result     {_value(job, 'result')}")
     if job["error"] is not None:
@@ -124,8 +133,21 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
     return [*lines, *_failures(job.get("errors") or ()), *_evidence(found["crashes"])]
 
 
-def _limits(job: Document, now_ms: int) -> Iterator[str]:
-    """What ends it; a supervisor of an older version says nothing of it."""
+def _counts(job: Document) -> str:
+    crashes, errors = job["crash_count"], job["error_count"]
+    return f"{counted(crashes, 'crash', 'crashes')}, {counted(errors, 'error', 'errors')}"
+
+
+def _settings(job: Document, now_ms: int) -> Iterator[str]:
+    """What it belongs to, and what ends it; a supervisor of an older version says nothing of it."""
+    for word, name in (("key", "key"), ("unique", "unique_key"), ("batch", "batch_id")):
+        if job.get(name) is not None:
+            yield f"{word:<10} {printable(str(job[name]))}"
+    if job["state"] == "waiting":
+        many = job.get("waits_for")
+        yield f"waits for  {counted(many, 'job', 'jobs') if many else 'the end of its batch'}"
+    if job.get("failed_by") is not None:
+        yield f"because of job {job['failed_by']}"
     if job.get("timeout_ms") is not None:
         yield f"timeout    {span(job['timeout_ms'])}"
     if job["state"] == "pending" and job.get("expires_at_wall_ms") is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .change_text import be, listed
 from .status_table import Document, table
 from .text import age, exit_words, moment, printable, signal_name, span
 
@@ -14,23 +15,6 @@ _DECISIONS = {
     "notify_only": "notified, not restarted",
     "none": "not restarted",
 }
-
-_CHANGES = {
-    "added": "added",
-    "removed": "removed",
-    "restarted": "restarted",
-    "rolled_out": "being rolled out: new processes are ready before the old ones stop",
-    "adjusted": "adjusted, without a restart",
-    "lifted": "no longer failed: its version changed, so it is started again",
-}
-
-_PUT_OFF = {
-    "stays_failed": "",
-    "when_resumed": "resumed",
-    "when_started": "started",
-    "when_restarted": "restarted",
-}
-"""What a postponed change waits for; a failed worker waits for its own command."""
 
 
 def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
@@ -160,35 +144,6 @@ def _order(entry: Document, now_ms: int, user_name: Callable[[int], str]) -> tup
     )
 
 
-def change_lines(detail: Document) -> list[str]:
-    """What a reload or a change of scale did, one sentence per kind of change."""
-    waiting = {id_ for kind in _PUT_OFF for id_ in detail.get(kind, ())}
-    at_once = [id_ for id_ in detail.get("restarted", ()) if id_ not in waiting]
-    rolled_out = set(detail.get("rolled_out", ()))
-    told = {**detail, "restarted": [id_ for id_ in at_once if id_ not in rolled_out]}
-    lines = [
-        f"{_listed(told[kind])} {_be(told[kind])} {said}."
-        for kind, said in _CHANGES.items()
-        if told.get(kind)
-    ]
-    lines += [_put_off_line(detail[kind], until) for kind, until in _PUT_OFF.items() if detail.get(kind)]
-    if not lines:
-        lines.append("Nothing changed.")
-    later = detail.get("after_a_restart_of_the_supervisor")
-    if later:
-        lines.append(f"Takes effect when the supervisor restarts: {_listed(later)}.")
-    return [*lines, *(printable(warning) for warning in detail.get("warnings", ()))]
-
-
-def _put_off_line(ids: Sequence[str], until: str) -> str:
-    many = len(ids) > 1
-    changed = f"{_listed(ids)} {_be(ids)} changed;"
-    if until:
-        return f"{changed} the change takes effect when {'they' if many else 'it'} {_be(ids)} {until}."
-    named = " ".join(printable(id_) for id_ in ids)
-    return f"{changed} {'they stay' if many else 'it stays'} failed until you run: rekindle restart {named}"
-
-
 def stop_line(id_: str, detail: Document) -> str:
     """How a worker that was stopped ended."""
     end, forced = detail.get("exit"), detail.get("forced")
@@ -206,7 +161,7 @@ def stop_line(id_: str, detail: Document) -> str:
 
 def pause_line(ids: Sequence[str], reason: str, for_s: float | None, detail: Document) -> str:
     """What was paused, why, how it ends, and what that does to the processes."""
-    what = _listed(ids) or "The system"
+    what = listed(ids) or "The system"
     because = f" ({reason})" if reason else ""
     end = "until it is resumed" if for_s is None else f"for {span(for_s * 1000)}"
     stopped, idle = len(detail.get("stopped", ())), len(detail.get("idle", ()))
@@ -216,7 +171,7 @@ def pause_line(ids: Sequence[str], reason: str, for_s: float | None, detail: Doc
     else:
         effects = [f"{_processes(stopped)} being stopped"] * bool(stopped)
         effects += [f'{_processes(idle)} kept and idle (pause_mode = "idle")'] * bool(idle)
-    return f"{what} {_be(ids)} paused {end}{because}; {', '.join(effects) or 'no process was running'}."
+    return f"{what} {be(ids)} paused {end}{because}; {', '.join(effects) or 'no process was running'}."
 
 
 def _processes(count: int) -> str:
@@ -227,7 +182,7 @@ def resume_line(still_paused: Sequence[str]) -> str:
     """The result of resuming the system."""
     if not still_paused:
         return "The system is resumed."
-    return f"The system is resumed; still paused individually: {_listed(still_paused)}."
+    return f"The system is resumed; still paused individually: {listed(still_paused)}."
 
 
 def no_pause_line(alone: Sequence[str]) -> str:
@@ -235,12 +190,4 @@ def no_pause_line(alone: Sequence[str]) -> str:
     if not alone:
         return "Nothing is paused."
     resume = f"rekindle resume {' '.join(printable(id_) for id_ in alone)}"
-    return f"The system is not paused; paused individually: {_listed(alone)} ({resume})."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(printable(str(name)) for name in names)
-
-
-def _be(names: Sequence[str]) -> str:
-    return "are" if len(names) > 1 else "is"
+    return f"The system is not paused; paused individually: {listed(alone)} ({resume})."

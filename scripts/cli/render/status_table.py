@@ -45,9 +45,12 @@ def status_lines(
             does, CPU, memory and the command too.
     """
     workers = report["workers"]
-    rows = [row(worker, wide=wide) for worker in workers]
+    nodes = any(worker.get("node") for worker in workers)
+    rows = [row(worker, wide=wide, nodes=nodes) for worker in workers]
     codes = [_code(worker) for worker in workers] if colour else None
-    lines = table(headings(wide=wide), rows, width=width, colours=codes) if rows else ["no workers"]
+    lines = (
+        table(headings(wide=wide, nodes=nodes), rows, width=width, colours=codes) if rows else ["no workers"]
+    )
     return [*lines, *(cut(line, width or _UNLIMITED) for line in footer(report))]
 
 
@@ -78,13 +81,14 @@ def table(
     return lines
 
 
-def headings(*, wide: bool = False) -> tuple[str, ...]:
-    """The headings of the table of workers."""
+def headings(*, wide: bool = False, nodes: bool = False) -> tuple[str, ...]:
+    """The headings of the table of workers, with their nodes in a cluster."""
     further = ("STATE", "HEARD", "GEN", "TOTAL", "PAUSE", "CPU", "MEMORY", "COMMAND") if wide else ()
-    return ("WORKER", "STATUS", "PID", "UPTIME", "JOB", "RESTARTS", *further, "NEXT")
+    place = ("NODE",) if nodes else ()
+    return ("WORKER", "STATUS", *place, "PID", "UPTIME", "JOB", "RESTARTS", *further, "NEXT")
 
 
-def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
+def row(worker: Document, *, wide: bool = False, nodes: bool = False) -> tuple[str, ...]:
     """One worker's cells."""
     pid, uptime, job = worker["pid"], worker["uptime_ms"], worker["current_job"]
     further: tuple[str, ...] = ()
@@ -102,6 +106,7 @@ def row(worker: Document, *, wide: bool = False) -> tuple[str, ...]:
     return (
         printable(worker["component_id"]),
         worker["shown"],
+        *((printable(worker.get("node") or "-"),) if nodes else ()),
         "-" if pid is None else str(pid),
         "-" if uptime is None else span(uptime // 1000 * 1000),
         "-" if job is None else cut(printable(str(job)), 20),

@@ -37,7 +37,9 @@ def arranged(report: dict[str, Any], sort: str, words: Sequence[str]) -> dict[st
 
 
 def _matches(worker: Document, word: str) -> bool:
-    return word in (worker["shown"], worker.get("status")) or word in worker["component_id"]
+    """`fail` stands for `failed`, while `healthy` is not `unhealthy`."""
+    statuses = (worker["shown"], worker.get("status") or "")
+    return any(status.startswith(word) for status in statuses) or word in worker["component_id"]
 
 
 def natural(component_id: str) -> tuple[tuple[bool, int, str], ...]:

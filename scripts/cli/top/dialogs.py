@@ -28,7 +28,7 @@ q          quit; the workers keep running
 """
 
 
-class Question(ModalScreen[bool]):
+class ConfirmDialog(ModalScreen[bool]):
     """Asks for confirmation before an order is sent."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -32,8 +32,7 @@ LEAST_INTERVAL_S = 0.1
 class Feed:
     """Keeps a board up to date."""
 
-    def __init__(self, socket_path: str, client: ControlClient, show: Callable[[Board], None]) -> None:
-        self._path = socket_path
+    def __init__(self, client: ControlClient, show: Callable[[Board], None]) -> None:
         self._client = client
         self._show = show
         self._board = Board()
@@ -97,7 +96,7 @@ class Feed:
     def _listen(self) -> None:
         while not self._ended.is_set():
             with suppress(ControlError):
-                for _event in stream(self._path):
+                for _event in stream(self._client):
                     self._wake.set()
                     if self._ended.is_set():
                         return

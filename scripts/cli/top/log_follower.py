@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..client import ControlClient, ControlError
+from ..render.colours import coloured
 from ..render.text import printable
 
 FIRST = 200
@@ -74,4 +75,9 @@ class LogFollower:
 
     def _line(self, line: dict[str, Any]) -> str:
         source = f"{line['component_id']} " if len(self.ids) > 1 else ""
-        return f"{source}{line['stream']} | {printable(line['text'].expandtabs())}"
+        return f"{source}{line['stream']} | {_plain(line['text'])}"
+
+
+def _plain(text: str) -> str:
+    """The line without its colours; the supervisor has escaped all other sequences."""
+    return coloured(printable(text.expandtabs()), keep=False)

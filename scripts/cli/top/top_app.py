@@ -20,7 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 from ..client import ControlClient, ControlError, path_of
 from . import pages
 from .board import Board, alert_rows, badge, breaker_lines, has_new_critical, heading, rollout_lines
-from .dialogs import Help, Question
+from .dialogs import ConfirmDialog, Help
 from .feed import Feed
 from .log_follower import LogFollower
 from .worker_rows import Row, columns, rows
@@ -75,10 +75,10 @@ class Top(App[None]):
         Binding("q", "quit", "Quit"),
     ]
 
-    def __init__(self, socket_path: str, client: ControlClient) -> None:
+    def __init__(self, client: ControlClient) -> None:
         super().__init__()
         self._control = client
-        self._feed = Feed(socket_path, client, self._show_soon)
+        self._feed = Feed(client, self._show_soon)
         self._board = Board()
         self._newest: Board | None = None
         """The board to show next."""
@@ -328,7 +328,7 @@ class Top(App[None]):
         name = f"the {len(ids)} workers of {row.component_id}" if row.members else row.component_id
         if row.members:
             consequence = f"For each of them: {consequence[0].lower()}{consequence[1:]}"
-        self.push_screen(Question(question.format(name), consequence), partial(self._give, order, ids))
+        self.push_screen(ConfirmDialog(question.format(name), consequence), partial(self._give, order, ids))
 
     def _give(self, order: str, ids: tuple[str, ...], sure: bool | None) -> None:
         for id_ in ids if sure else ():

@@ -33,6 +33,9 @@ SCROLLBAR = 2
 LEAST_NEXT = 12
 """The minimum width of the last column."""
 
+LEAST_NAME = 16
+"""A name is not cut to fewer characters."""
+
 WIDE = 100
 """From this width on there are all columns, and a gauge may have as many cells as the budget has restarts."""
 
@@ -97,7 +100,7 @@ def rows(
         if len(workers) > 1 and not filter_:
             default = len(found) <= MOST_OPEN or _urgency(workers[0]) < len(TROUBLE)
             is_open = (toggled or {}).get(name, default)
-            lines = [_head(name, workers, is_open=is_open), *(lines if is_open else ())]
+            lines = [_head(name, workers, is_open=is_open), *(map(_member, lines) if is_open else ())]
         listed += lines
     return listed if width is None else _fitted(listed, width)
 
@@ -129,12 +132,23 @@ def _order(worker: Document) -> tuple[object, ...]:
 
 
 def _fitted(listed: list[Row], width: int) -> list[Row]:
-    """The rows with the last column cut to the width of the terminal."""
+    """The rows with long names and the last column cut to the width of the terminal."""
     shown = columns(width)
-    kept = [replace(row, cells=_narrowed(row.cells, shown)) for row in listed]
-    widest = [max(map(len, column)) for column in zip(shown, *(row.cells for row in kept), strict=True)]
-    left = max(LEAST_NEXT, width - sum(widest[:-1]) - PADDING * len(shown) - SCROLLBAR)
-    return [replace(row, cells=(*row.cells[:-1], cut(row.cells[-1], left))) for row in kept]
+    kept = [_narrowed(row.cells, shown) for row in listed]
+    widest = [max(map(len, column)) for column in zip(shown, *kept, strict=True)]
+    room = width - sum(widest[1:-1]) - PADDING * len(shown) - SCROLLBAR
+    name = min(widest[0], max(LEAST_NAME, room - LEAST_NEXT))
+    left = max(LEAST_NEXT, room - name)
+    fitted = [(_cut_inside(first, name), *others, cut(last, left)) for first, *others, last in kept]
+    return [replace(row, cells=cells) for row, cells in zip(listed, fitted, strict=True)]
+
+
+def _cut_inside(text: str, width: int) -> str:
+    """A name with its end, where the number of the worker is: `worker:a-long…name:3`."""
+    if len(text) <= width:
+        return text
+    end = width // 3
+    return f"{text[: width - end - 1]}…{text[-end:]}"
 
 
 def _narrowed(cells: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
@@ -183,6 +197,11 @@ def _row(worker: Document, used: Document | None, most_cells: int) -> Row:
         outlook(worker).removeprefix("failed: "),  # as its status says
     )
     return Row(worker["component_id"], cells, STYLES.get(worker["shown"], ""))
+
+
+def _member(row: Row) -> Row:
+    """A worker below the head of its group."""
+    return replace(row, cells=(f"  {row.cells[0]}", *row.cells[1:]))
 
 
 def _usage(used: Document | None) -> tuple[str, str]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ...client import path_of
-from ...console.options import client_of, json_option, state_option
+from ...console.options import Where, client_of, json_option, supervisor_option
 from ...console.orders import give
 
 
 @click.command()
 @click.argument("numbers", nargs=-1, type=click.IntRange(min=1), metavar="NUMBER...", required=True)
 @click.option("--by", default="", metavar="NAME", help="Who acknowledges it (default: your user name).")
-@state_option
+@supervisor_option
 @json_option
-def ack(numbers: tuple[int, ...], by: str, state: Path, as_json: bool) -> None:
+def ack(numbers: tuple[int, ...], by: str, state: Where, as_json: bool) -> None:
     """Acknowledge alerts, so that they notify again only if they get worse.
 
     An acknowledged alert stays open until its cause is gone. `rekindle alerts` shows the numbers.

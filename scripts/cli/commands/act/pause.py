@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ...console.options import client_of, duration, json_option, line, optional_ids, state_option
+from ...console.options import Where, client_of, duration, json_option, line, optional_ids, supervisor_option
 from ...console.orders import EVERYTHING, give, post_order
 from ...console.targets import members
 from ...render.listings import pause_line
@@ -22,9 +21,9 @@ from ...render.status_table import Document
 @click.option(
     "--for", "for_s", callback=duration, metavar="TIME", help="Resume after this time: 90s, 30m, 2h, 1d."
 )
-@state_option
+@supervisor_option
 @json_option
-def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Path, as_json: bool) -> None:
+def pause(ids: tuple[str, ...], reason: str, for_s: float | None, state: Where, as_json: bool) -> None:
     """Stop workers until you resume them; without an ID the whole system.
 
     The process of a paused worker is ended, and none is started until you resume it, even if the

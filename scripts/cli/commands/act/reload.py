@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import LONG_S, client_of, json_option, print_json, state_option
-from ...render.listings import change_lines
+from ...console.options import LONG_S, Where, client_of, json_option, print_json, supervisor_option
+from ...render.change_text import change_lines
 
 
 @click.command()
-@state_option
+@supervisor_option
 @json_option
-def reload(state: Path, as_json: bool) -> None:
+def reload(state: Where, as_json: bool) -> None:
     """Apply the changed configuration file.
 
     Only workers whose configuration changed are restarted. A file with problems changes nothing;

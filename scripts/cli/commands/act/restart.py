@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...console.options import (
     LONG_S,
+    Where,
     all_option,
     client_of,
     duration,
     json_option,
     named_or_all,
     optional_ids,
-    state_option,
+    supervisor_option,
 )
 from ...console.orders import give, post_order
 
@@ -50,7 +49,7 @@ from ...console.orders import give, post_order
     metavar="TIME",
     help="With --rolling: fail when there is no progress for this long.",
 )
-@state_option
+@supervisor_option
 @json_option
 def restart(
     ids: tuple[str, ...],
@@ -60,7 +59,7 @@ def restart(
     roll_back: bool,
     no_wait: bool,
     patience_s: float,
-    state: Path,
+    state: Where,
     as_json: bool,
 ) -> None:
     """Restart workers with their counters cleared.

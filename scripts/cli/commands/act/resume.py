@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import client_of, json_option, optional_ids, state_option
+from ...console.options import Where, client_of, json_option, optional_ids, supervisor_option
 from ...console.orders import EVERYTHING, give, post_order
 from ...console.targets import members
 from ...render.listings import no_pause_line, resume_line
@@ -15,9 +13,9 @@ from ...render.status_table import Document
 
 @click.command()
 @optional_ids
-@state_option
+@supervisor_option
 @json_option
-def resume(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+def resume(ids: tuple[str, ...], state: Where, as_json: bool) -> None:
     """End the pause of workers, or of the whole system if you name none.
 
     A worker that was paused by its id stays paused until you resume it by its id.

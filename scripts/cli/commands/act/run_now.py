@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import client_of, json_option, required_ids, state_option
+from ...console.options import Where, client_of, json_option, required_ids, supervisor_option
 from ...console.orders import give, post_order
 from ...console.targets import members
 
 
 @click.command("run-now")
 @required_ids
-@state_option
+@supervisor_option
 @json_option
-def run_now(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+def run_now(ids: tuple[str, ...], state: Where, as_json: bool) -> None:
     """Run scheduled workers now, in addition to their schedules.
 
     \b

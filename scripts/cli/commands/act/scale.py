@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...client import path_of
-from ...console.options import LONG_S, client_of, group_names, json_option, print_json, state_option
-from ...render.listings import change_lines
+from ...console.options import (
+    LONG_S,
+    Where,
+    client_of,
+    group_names,
+    json_option,
+    print_json,
+    supervisor_option,
+)
+from ...render.change_text import change_lines
 from ...render.text import printable
 
 MOST = 1000
@@ -24,9 +30,9 @@ def _count(_ctx: click.Context, _param: click.Parameter, given: int) -> int:
 @click.command(context_settings={"ignore_unknown_options": True})  # so that -1 is refused as a number
 @click.argument("name", metavar="NAME", shell_complete=group_names)
 @click.argument("count", metavar="N", type=int, callback=_count)
-@state_option
+@supervisor_option
 @json_option
-def scale(name: str, count: int, state: Path, as_json: bool) -> None:
+def scale(name: str, count: int, state: Where, as_json: bool) -> None:
     """Run N workers of a group until the file is loaded again.
 
     NAME is the group's name in the file: tag for [worker.tag]. The file itself does not change,

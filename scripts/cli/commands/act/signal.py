@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import client_of, json_option, required_ids, state_option
+from ...console.options import Where, client_of, json_option, required_ids, supervisor_option
 from ...console.orders import give, post_order
 from ...console.targets import members
 
@@ -30,9 +28,9 @@ def _signal_name(_ctx: click.Context, _param: click.Parameter, given: str) -> st
 @click.command()
 @required_ids
 @click.argument("name", metavar="SIGNAL", callback=_signal_name)
-@state_option
+@supervisor_option
 @json_option
-def signal(ids: tuple[str, ...], name: str, state: Path, as_json: bool) -> None:
+def signal(ids: tuple[str, ...], name: str, state: Where, as_json: bool) -> None:
     """Send a signal to the processes of workers.
 
     \b

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import all_option, client_of, json_option, named_or_all, optional_ids, state_option
+from ...console.options import (
+    Where,
+    all_option,
+    client_of,
+    json_option,
+    named_or_all,
+    optional_ids,
+    supervisor_option,
+)
 from ...console.orders import give, post_order
 from ...render.status_table import Document
 
@@ -14,9 +20,9 @@ from ...render.status_table import Document
 @click.command()
 @optional_ids
 @all_option
-@state_option
+@supervisor_option
 @json_option
-def start(ids: tuple[str, ...], everyone: bool, state: Path, as_json: bool) -> None:
+def start(ids: tuple[str, ...], everyone: bool, state: Where, as_json: bool) -> None:
     """Start workers now, without waiting for a restart delay.
 
     Their restart counters stay; `rekindle restart` clears them. A paused worker is not started:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...console.options import (
     LONG_S,
+    Where,
     all_option,
     client_of,
     json_option,
     named_or_all,
     optional_ids,
-    state_option,
+    supervisor_option,
 )
 from ...console.orders import give, post_order
 from ...render.listings import stop_line
@@ -25,9 +24,9 @@ STOPS_AT_ONCE = 6
 @click.command()
 @optional_ids
 @all_option
-@state_option
+@supervisor_option
 @json_option
-def stop(ids: tuple[str, ...], everyone: bool, state: Path, as_json: bool) -> None:
+def stop(ids: tuple[str, ...], everyone: bool, state: Where, as_json: bool) -> None:
     """Stop workers until you start them or restart the supervisor.
 
     Each worker gets the time that its [stop] settings allow; the command waits until it has

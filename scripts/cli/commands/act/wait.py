@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...console.exits import FAILED, say
-from ...console.options import client_of, duration, required_ids, socket_of, state_option
+from ...console.options import Where, client_of, duration, required_ids, supervisor_option
 
 
 @click.command()
@@ -24,8 +22,8 @@ from ...console.options import client_of, duration, required_ids, socket_of, sta
     metavar="TIME",
     help="Fail after this time.",
 )
-@state_option
-def wait(ids: tuple[str, ...], wanted: str, within_s: float, state: Path) -> None:
+@supervisor_option
+def wait(ids: tuple[str, ...], wanted: str, within_s: float, state: Where) -> None:
     """Wait until workers are ready, done or stopped.
 
     \b
@@ -38,11 +36,11 @@ def wait(ids: tuple[str, ...], wanted: str, within_s: float, state: Path) -> Non
     the time if a worker is not there yet; it prints which, and in which state it is. The exit code
     is 3 if no supervisor answered in that time, and 4 if it has no such worker.
     """
-    from ...console.state_wait import NeverError, Wanted
+    from ...console.state_wait import AwaitedState, NeverError
     from ...console.state_wait import wait as wait_for
 
     try:
-        wait_for(client_of(state), socket_of(state), ids, Wanted(wanted), within_s)
+        wait_for(client_of(state), ids, AwaitedState(wanted), within_s)
     except NeverError as error:
         say(str(error))
         raise SystemExit(FAILED) from None

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
-from ...console.options import json_option, limit_option, print_json, state_option
+from ...console.options import Where, json_option, limit_option, print_json, supervisor_option
 from ...console.terminal import columns
 
 
 @click.command()
 @limit_option("orders")
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def audit(limit: int, state: Path, database: str | None, as_json: bool) -> None:
+def audit(limit: int, state: Where, database: str | None, as_json: bool) -> None:
     """Show who gave which order, and its result.
 
     \b

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...client import ControlClient, path_of
-from ...console.options import client_of, json_option, print_json, state_option, worker_ids
+from ...console.options import Where, client_of, json_option, print_json, supervisor_option, worker_ids
 from ...console.targets import the_one
 from ...render.status_table import Document, group_line
 from ...render.text import printable, printable_lines
@@ -15,9 +13,9 @@ from ...render.text import printable, printable_lines
 
 @click.command()
 @click.argument("id_", metavar="ID", shell_complete=worker_ids)
-@state_option
+@supervisor_option
 @json_option
-def explain(id_: str, state: Path, as_json: bool) -> None:
+def explain(id_: str, state: Where, as_json: bool) -> None:
     """Explain why a worker is in its state, and what you can do.
 
     \b

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from ...client import Reader, path_of
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
-from ...console.options import json_option, limit_option, print_json, state_option, worker_ids
+from ...console.options import Where, json_option, limit_option, print_json, supervisor_option, worker_ids
 from ...console.targets import the_one
 from ...console.terminal import columns
 from ...render.text import cut, printable
@@ -25,11 +24,11 @@ from ...render.text import cut, printable
     help="Show all evidence of the death of generation N, or of the latest death: --bundle last.",
 )
 @limit_option("deaths")
-@state_option
+@supervisor_option
 @database_option
 @json_option
 def history(
-    id_: str, bundle: str | None, limit: int, state: Path, database: str | None, as_json: bool
+    id_: str, bundle: str | None, limit: int, state: Where, database: str | None, as_json: bool
 ) -> None:
     """Show a worker's deaths and what the supervisor decided after each.
 

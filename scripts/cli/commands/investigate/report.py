@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...client import path_of
-from ...console.options import client_of, json_option, state_option, worker_ids
+from ...console.options import Where, client_of, json_option, supervisor_option, worker_ids
 from ...console.targets import the_one
 
 
@@ -20,9 +20,9 @@ from ...console.targets import the_one
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write to this file instead of standard output; only you can read the file.",
 )
-@state_option
+@supervisor_option
 @json_option
-def report(id_: str, file: Path | None, state: Path, as_json: bool) -> None:
+def report(id_: str, file: Path | None, state: Where, as_json: bool) -> None:
     """Write everything about a worker for a bug report, as Markdown.
 
     \b

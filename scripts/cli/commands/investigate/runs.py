@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...client import path_of
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
-from ...console.options import json_option, limit_option, print_json, state_option, worker_ids
+from ...console.options import Where, json_option, limit_option, print_json, supervisor_option, worker_ids
 from ...console.targets import the_one
 from ...console.terminal import colour_wanted, columns
 from ...render.text import printable
@@ -19,10 +17,10 @@ from ...render.text import printable
 @click.command()
 @click.argument("id_", metavar="ID", shell_complete=worker_ids)
 @limit_option("runs")
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def runs(id_: str, limit: int, state: Path, database: str | None, as_json: bool) -> None:
+def runs(id_: str, limit: int, state: Where, database: str | None, as_json: bool) -> None:
     """Show the runs of a scheduled worker, including missed ones and why.
 
     \b

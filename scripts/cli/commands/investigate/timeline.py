@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...client import path_of
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
-from ...console.options import duration, json_option, limit_option, print_json, state_option, worker_ids
+from ...console.options import (
+    MOST_LISTED,
+    Where,
+    duration,
+    json_option,
+    limit_since_option,
+    print_json,
+    supervisor_option,
+    worker_ids,
+)
 from ...console.targets import the_one
 from ...render.text import printable
+
+FEW = 50
 
 
 @click.command()
@@ -23,12 +32,12 @@ from ...render.text import printable
     metavar="TIME",
     help="Only entries of the last 90s, 30m, 2h or 1d.",
 )
-@limit_option("entries", default=50)
-@state_option
+@limit_since_option("entries", FEW)
+@supervisor_option
 @database_option
 @json_option
 def timeline(
-    id_: str, since: float | None, limit: int, state: Path, database: str | None, as_json: bool
+    id_: str, since: float | None, limit: int | None, state: Where, database: str | None, as_json: bool
 ) -> None:
     """Show what happened to a worker, the latest entry last.
 
@@ -43,7 +52,7 @@ def timeline(
     that died and of the running one, divided by the number of deaths.
     With --json the latest entry comes first. If no supervisor is running, the database is read.
     """
-    query = f"?limit={limit}"
+    query = f"?limit={limit or (FEW if since is None else MOST_LISTED)}"
     if since is not None:
         query += f"&since={max(0, now_ms() - round(since * 1000))}"
     with open_reader(state, database) as reader:

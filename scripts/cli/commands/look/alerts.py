@@ -11,7 +11,7 @@ from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
 from ...console.exits import BAD_USAGE, FAILED, say
-from ...console.options import json_option, print_json, state_option
+from ...console.options import Where, json_option, print_json, supervisor_option
 from ...console.terminal import columns
 from ..help import Subcommands
 
@@ -31,11 +31,11 @@ class ListOr(Subcommands):
 
 @click.group(cls=ListOr, invoke_without_command=True)
 @click.option("--all", "everything", is_flag=True, help="Include alerts that are resolved.")
-@state_option
+@supervisor_option
 @database_option
 @json_option
 @click.pass_context
-def alerts(ctx: click.Context, everything: bool, state: Path, database: str | None, as_json: bool) -> None:
+def alerts(ctx: click.Context, everything: bool, state: Where, database: str | None, as_json: bool) -> None:
     """Show open alerts, the most severe first.
 
     A crash loop is one alert that counts its crashes. Acknowledge an alert with `rekindle ack`.
@@ -129,12 +129,12 @@ def _named(settings: SinkSettings) -> str:
 
 
 def _test_message(happening: Happening, now: int) -> Notification:
-    from rekindle.actors.facts.alert import Alert, Kind, Severity
+    from rekindle.actors.facts.alert import Alert, AlertKind, Severity
     from rekindle.actors.gateways.sinks.notification import Notification
 
     alert = Alert(
         id=0,
-        kind=Kind.INTERNAL,
+        kind=AlertKind.INTERNAL,
         component_id="worker:test:0",
         severity=Severity.WARNING,
         message="this is a test of the alert sink",

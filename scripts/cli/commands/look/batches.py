@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option, open_jobs
-from ...console.options import json_option, limit_option, print_json, state_option
+from ...console.options import Where, json_option, limit_option, print_json, supervisor_option
 from ...render.job_lines import batch_lines
 from ...render.text import printable
 
 
 @click.command()
 @limit_option("batches")
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def batches(limit: int, state: Path, database: str | None, as_json: bool) -> None:
+def batches(limit: int, state: Where, database: str | None, as_json: bool) -> None:
     """List batches of jobs with their progress, the latest first.
 
     \b
@@ -32,10 +31,10 @@ def batches(limit: int, state: Path, database: str | None, as_json: bool) -> Non
 
 @click.command()
 @click.argument("number", metavar="BATCH", type=click.IntRange(1, 10**18))
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def batch(number: int, state: Path, database: str | None, as_json: bool) -> None:
+def batch(number: int, state: Where, database: str | None, as_json: bool) -> None:
     """Show how far one batch is.
 
     \b
@@ -50,7 +49,7 @@ def enqueue_batch(
     queue: str,
     values: list[Any],
     settings: dict[str, Any],
-    state: Path,
+    state: Where,
     database: str | None,
     *,
     as_json: bool,

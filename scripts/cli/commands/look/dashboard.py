@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from ...client import ControlError
+from ...client import ControlError, RemoteAddress
 from ...console.exits import say
-from ...console.options import client_of, json_option, print_json, state_option
+from ...console.options import Where, client_of, json_option, print_json, supervisor_option
 
 _TOKEN_FILE = "http-{role}.token"
 _REDIRECT_FILE = "dashboard.html"
@@ -21,9 +21,9 @@ LOADING_S = 5.0
 @click.command()
 @click.option("--operator", is_flag=True, help="Print a link that can also give orders, not only view.")
 @click.option("--open", "open_", is_flag=True, help="Open the link in a browser instead of printing it.")
-@state_option
+@supervisor_option
 @json_option
-def dashboard(operator: bool, open_: bool, state: Path, as_json: bool) -> None:
+def dashboard(operator: bool, open_: bool, state: Where, as_json: bool) -> None:
     """Print a link to the dashboard; the link contains a secret token.
 
     \b
@@ -35,21 +35,27 @@ def dashboard(operator: bool, open_: bool, state: Path, as_json: bool) -> None:
     `rekindle run --http`. To revoke all links, delete http-*.token in the state directory and
     restart the supervisor.
     """
-    url = client_of(state).get("/info")["dashboard"]
-    if url is None:
-        raise ControlError("the dashboard is off; enable it with [http] in the file or with run --http")
-    role = "operator" if operator else "viewer"
-    link = f"{url}#token={_token(state, role)}"
+    if isinstance(state, RemoteAddress) and (operator or open_):
+        raise click.UsageError("with --url the token file decides what the link may do; use neither option")
+    info = client_of(state).get("/info")
+    role = None if isinstance(state, RemoteAddress) else "operator" if operator else "viewer"
+    url, token = _found(state, role, info["dashboard"])
+    link = f"{url}#token={token}"
     if as_json:
         print_json({"url": url, "role": role, "link": link})
-    elif open_:
+    elif open_ and isinstance(state, Path):
         _open(state, link)
     else:
         click.echo(link)
 
 
-def _token(state: Path, role: str) -> str:
-    return (state / _TOKEN_FILE.format(role=role)).read_text().strip()
+def _found(state: Where, role: str | None, url: str | None) -> tuple[str, str]:
+    """The address of the dashboard, and the token."""
+    if isinstance(state, RemoteAddress):
+        return f"{state.url}/", state.token
+    if url is None:
+        raise ControlError("the dashboard is off; enable it with [http] in the file or with run --http")
+    return url, (state / _TOKEN_FILE.format(role=role)).read_text().strip()
 
 
 def _open(state: Path, link: str) -> None:

@@ -5,26 +5,34 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ...client import ControlError, NoSupervisorError
+from ...client import ControlClient, ControlError, NoSupervisorError
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
 from ...console.exits import say
-from ...console.options import client_of, json_option, limit_option, print_json, socket_of, state_option
+from ...console.options import (
+    MOST_LISTED,
+    Where,
+    client_of,
+    json_option,
+    limit_since_option,
+    print_json,
+    supervisor_option,
+)
 from ...console.terminal import exit_if_unread
 from ...event_client import StreamEvent, stream
 from ...render.event_lines import event_line
 from ...render.json_document import entry
 from ...render.text import printable, seconds_of
 
+FEW = 20
 AGAIN_S = 0.5
 """The pause before the next attempt to reach a supervisor that went away."""
 TOO_BUSY = 500
@@ -81,16 +89,16 @@ def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> S
     metavar="TOPICS",
     help="Only these topics, separated by commas; * is a wildcard.",
 )
-@limit_option("events")
-@state_option
+@limit_since_option("events", FEW)
+@supervisor_option
 @database_option
 @json_option
 def events(
     follow: bool,
     since: Since | None,
     topics: str | None,
-    limit: int,
-    state: Path,
+    limit: int | None,
+    state: Where,
     database: str | None,
     as_json: bool,
 ) -> None:
@@ -115,11 +123,15 @@ def events(
                        system:health (with --follow only)
     """
     begin = since or ALL
+    is_cut = limit is None
+    limit = limit or (MOST_LISTED if begin.at_wall_ms else FEW)
     if follow:
         _follow(state, topics, begin, limit, as_json=as_json)
         return
     with open_reader(state, database) as reader:
         answer = reader.get(_log_path(begin, limit, topics))
+    if is_cut and begin.at_wall_ms and len(answer["events"]) == limit:
+        _tell_what_is_left_off(answer["events"][0], begin)
     answer["events"] = _recent(answer, begin)
     if topics is not None and not _is_persisted(topics):
         raise click.UsageError("topics of states need --follow; only event:* topics are persisted")
@@ -130,6 +142,11 @@ def events(
         click.echo(event_line(event))
     if not answer["events"]:
         click.echo(_no_events(answer, since, topics))
+
+
+def _tell_what_is_left_off(first: Mapping[str, Any], since: Since) -> None:
+    if first["at_wall_ms"] > since.at_wall_ms:
+        say(f"there are more than {MOST_LISTED} events in that time; the first one shown is #{first['id']}")
 
 
 def _is_persisted(topics: str) -> bool:
@@ -154,7 +171,7 @@ def _log_path(since: Since, limit: int, topics: str | None) -> str:
     return path + ("" if topics is None else f"&topics={topics}")
 
 
-def _follow(state: Path, topics: str | None, since: Since, limit: int, *, as_json: bool) -> None:
+def _follow(state: Where, topics: str | None, since: Since, limit: int, *, as_json: bool) -> None:
     """Print events until Ctrl-C.
 
     Raises:
@@ -167,7 +184,7 @@ def _follow(state: Path, topics: str | None, since: Since, limit: int, *, as_jso
         for each in _recent(answer, since):
             _print(each, as_json)
         after = answer["newest"]
-    for event in _reconnecting_stream(socket_of(state), topics, after):
+    for event in _reconnecting_stream(client_of(state), topics, after):
         if event.type == "reset":
             say(f"some events are missing: {event.document['reason']}")
         elif event.type not in ("connected", "snapshot"):
@@ -177,12 +194,14 @@ def _follow(state: Path, topics: str | None, since: Since, limit: int, *, as_jso
                 _print(each, as_json)
 
 
-def _reconnecting_stream(path: str, topics: str | None, after: int | None) -> Iterator[StreamEvent]:
+def _reconnecting_stream(
+    client: ControlClient, topics: str | None, after: int | None
+) -> Iterator[StreamEvent]:
     """Events of one connection after the other; each continues after the last event of the previous one."""
     connected = False
     while True:
         try:
-            for event in stream(path, topics=topics, after=after, still_there=exit_if_unread):
+            for event in stream(client, topics=topics, after=after, still_there=exit_if_unread):
                 connected = True
                 after = event.document.get("last_id", after) if after is None else after
                 after = after if event.id is None else event.id

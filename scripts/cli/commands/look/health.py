@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import urlencode
 
 import click
 
-from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
+from ...console.options import (
+    Where,
+    client_of,
+    duration,
+    json_option,
+    print_json,
+    supervisor_option,
+    worker_ids,
+)
 from ...render.text import printable
 
 
@@ -21,9 +28,9 @@ from ...render.text import printable
     help="How old the last heartbeat may be, such as 30s; for workers that send heartbeats.",
 )
 @click.option("--ready", is_flag=True, help="Exit with code 1 also while a worker is starting.")
-@state_option
+@supervisor_option
 @json_option
-def health(id_: str | None, max_age_s: float | None, ready: bool, state: Path, as_json: bool) -> None:
+def health(id_: str | None, max_age_s: float | None, ready: bool, state: Where, as_json: bool) -> None:
     """Exit with code 0 if all workers are well, and with 1 if not.
 
     \b

@@ -14,7 +14,7 @@ import click
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option, open_jobs
 from ...console.exits import FAILED, say
-from ...console.options import duration, json_option, limit_option, print_json, state_option
+from ...console.options import Where, duration, json_option, limit_option, print_json, supervisor_option
 from ...console.terminal import columns
 from ...render.job_lines import detail_lines, enqueued_lines, job_lines, stats_lines, toxic_lines
 from ..help import Subcommands
@@ -121,9 +121,10 @@ def jobs() -> None:
     "unique_for_s",
     callback=duration,
     metavar="TIME",
-    help="How long a job with the same key prevents another: 90s, 30m, 2h, 1d.",
+    help="How long a job with the same key, or without one the same payload, prevents another: 30m, 1d.",
 )
-@state_option
+@click.option("--traceparent", envvar="TRACEPARENT", metavar="TEXT", help="Its trace, or $TRACEPARENT.")
+@supervisor_option
 @database_option
 @json_option
 def enqueue(
@@ -143,7 +144,8 @@ def enqueue(
     key: str | None,
     unique: str | None,
     unique_for_s: float | None,
-    state: Path,
+    traceparent: str | None,
+    state: Where,
     database: str | None,
     as_json: bool,
 ) -> None:
@@ -155,13 +157,14 @@ def enqueue(
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}'
       $ rekindle jobs enqueue tag --file songs.jsonl --priority 10
       $ rekindle jobs enqueue tag '{"path": "song.mp3"}' --unique song.mp3 --unique-for 1h
+      $ rekindle jobs enqueue tag --file songs.jsonl --unique-for 1h
       $ rekindle jobs enqueue tag --file songs.jsonl --then '{"report": "all songs"}'
       $ find . -name '*.mp3' | jq -R '{path: .}' -c | rekindle jobs enqueue tag --file -
     """
     if (payload is None) == (file is None):
         raise click.UsageError("pass the job as JSON, or a JSON Lines file with --file")
-    if (unique is None) != (not unique_for_s):
-        raise click.UsageError("--unique KEY and --unique-for TIME go together")
+    if unique is not None and not unique_for_s:
+        raise click.UsageError("--unique KEY needs --unique-for TIME")
     if then_queue is not None and then is None:
         raise click.UsageError("--then-queue QUEUE needs --then JSON")
     values = list(payloads(payload, file))
@@ -175,9 +178,10 @@ def enqueue(
         "crash_retries": crash_retries,
         "key": key,
         "after": list(after) or None,
+        "traceparent": traceparent or None,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    if unique is not None:
+    if unique_for_s:
         settings["unique"] = {"key": unique, "for_s": unique_for_s}
     if then is not None:
         (last,) = payloads(then, None)
@@ -196,17 +200,19 @@ def enqueue(
 @queue_option
 @click.option("--in-state", "job_state", type=click.Choice(STATES), help="Only jobs in this state.")
 @limit_option("jobs")
-@state_option
+@supervisor_option
 @database_option
 @json_option
 def list_(
-    queue: str | None, job_state: str | None, limit: int, state: Path, database: str | None, as_json: bool
+    queue: str | None, job_state: str | None, limit: int, state: Where, database: str | None, as_json: bool
 ) -> None:
     """List jobs, the latest first.
 
     \b
       $ rekindle jobs list --queue tag --in-state running
     """
+    if isinstance(state, Path) and str(state) in STATES and not state.exists():
+        raise click.UsageError(f"--state names a state directory; for jobs in a state: --in-state {state}")
     with open_jobs(state, database) as source:
         found = source.find(queue=queue, state=job_state, limit=limit)
     if as_json:
@@ -218,10 +224,10 @@ def list_(
 
 @jobs.command()
 @click.argument("job", metavar="JOB", type=click.IntRange(1))
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
+def show(job: int, state: Where, database: str | None, as_json: bool) -> None:
     """Show one job, and the deaths that it caused.
 
     \b
@@ -233,10 +239,10 @@ def show(job: int, state: Path, database: str | None, as_json: bool) -> None:
 
 
 @jobs.command()
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def stats(state: Path, database: str | None, as_json: bool) -> None:
+def stats(state: Where, database: str | None, as_json: bool) -> None:
     """Show the counts of every queue and their total.
 
     \b
@@ -256,10 +262,10 @@ jobs.add_command(batch)
 @jobs.command()
 @queue_option
 @limit_option("jobs")
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_json: bool) -> None:
+def toxic(queue: str | None, limit: int, state: Where, database: str | None, as_json: bool) -> None:
     """List the jobs that killed too many workers, with the evidence.
 
     Toxic jobs are not retried until you decide: see `rekindle jobs retry` and `drop`.
@@ -275,10 +281,10 @@ def toxic(queue: str | None, limit: int, state: Path, database: str | None, as_j
 
 @jobs.command()
 @job_ids
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+def retry(ids: tuple[int, ...], state: Where, database: str | None, as_json: bool) -> None:
     """Retry toxic, failed, cancelled or expired jobs with their counters cleared.
 
     \b
@@ -289,10 +295,10 @@ def retry(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool
 
 @jobs.command()
 @job_ids
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def cancel(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+def cancel(ids: tuple[int, ...], state: Where, database: str | None, as_json: bool) -> None:
     """Cancel pending jobs, and end running ones.
 
     \b
@@ -312,10 +318,10 @@ def _cancelled(job: int, detail: Any) -> str:
 
 @jobs.command()
 @job_ids
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool) -> None:
+def drop(ids: tuple[int, ...], state: Where, database: str | None, as_json: bool) -> None:
     """Delete jobs and their evidence for good.
 
     \b
@@ -330,9 +336,9 @@ def drop(ids: tuple[int, ...], state: Path, database: str | None, as_json: bool)
 @queue_option
 @click.option("--in-state", "job_state", type=click.Choice(STATES), default="toxic", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 1000), default=1000, show_default=True, metavar="N")
-@state_option
+@supervisor_option
 @database_option
-def export(queue: str | None, job_state: str, limit: int, state: Path, database: str | None) -> None:
+def export(queue: str | None, job_state: str, limit: int, state: Where, database: str | None) -> None:
     """Print jobs with their evidence as JSON, one per line.
 
     \b
@@ -358,7 +364,7 @@ def _tell_what_is_left_off(found: Any) -> None:
 
 def _each(
     ids: tuple[int, ...],
-    state: Path,
+    state: Where,
     database: str | None,
     order: str,
     sentence: Callable[[int, Any], str],

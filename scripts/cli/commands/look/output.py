@@ -11,7 +11,16 @@ from typing import Any
 import click
 
 from ...console.logs.output_source import OutputSource, Query
-from ...console.options import CONFIG, client_of, duration, json_option, print_json, state_option, worker_ids
+from ...console.options import (
+    CONFIG,
+    Where,
+    client_of,
+    duration,
+    json_option,
+    print_json,
+    supervisor_option,
+    worker_ids,
+)
 from ...console.terminal import colour_wanted
 from ...render.colours import coloured
 from ...render.json_document import entry
@@ -51,7 +60,7 @@ def _pattern(_ctx: click.Context, _param: click.Parameter, given: str | None) ->
 )
 @click.option("-t", "--times", is_flag=True, help="Print the local time before each line.")
 @click.option("--no-color", is_flag=True, help="Leave out the colours of the workers' output.")
-@state_option
+@supervisor_option
 @json_option
 def output(
     ids: tuple[str, ...],
@@ -61,7 +70,7 @@ def output(
     pattern: re.Pattern[str] | None,
     times: bool,
     no_color: bool,
-    state: Path,
+    state: Where,
     as_json: bool,
 ) -> None:
     """Print what workers wrote.
@@ -79,6 +88,7 @@ def output(
     no supervisor runs. The supervisor keeps the last 200 lines of other workers in memory, across
     restarts of the worker. --follow continues when a worker or the supervisor restarts. Lines of
     several workers start with the worker's id; --follow --json prints one document per line.
+    With --url log files are not read; the lines are those in the memory of the supervisor.
     """
     config = click.get_current_context().meta.get(CONFIG)
     declared = {} if config is None else _log_files(config)

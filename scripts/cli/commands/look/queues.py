@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option, open_jobs
-from ...console.options import duration, json_option, line, print_json, state_option
+from ...console.options import Where, duration, json_option, line, print_json, supervisor_option
 from ...console.terminal import columns
 from ...render.job_lines import periodic_lines, stats_lines
 from ...render.text import printable, span
@@ -18,11 +16,11 @@ queue_names = click.argument("names", nargs=-1, required=True, metavar="QUEUE...
 
 
 @click.group(cls=Subcommands, invoke_without_command=True)
-@state_option
+@supervisor_option
 @database_option
 @json_option
 @click.pass_context
-def queues(context: click.Context, state: Path, database: str | None, as_json: bool) -> None:
+def queues(context: click.Context, state: Where, database: str | None, as_json: bool) -> None:
     """Show queues; pause and resume them.
 
     \b
@@ -41,10 +39,10 @@ def queues(context: click.Context, state: Path, database: str | None, as_json: b
 
 
 @queues.command()
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def periodic(state: Path, database: str | None, as_json: bool) -> None:
+def periodic(state: Where, database: str | None, as_json: bool) -> None:
     """List the jobs that are enqueued by the clock.
 
     \b
@@ -66,14 +64,14 @@ def periodic(state: Path, database: str | None, as_json: bool) -> None:
 @click.option(
     "--for", "for_s", callback=duration, metavar="TIME", help="Resume after this time: 90s, 30m, 2h, 1d."
 )
-@state_option
+@supervisor_option
 @database_option
 @json_option
 def pause(
     names: tuple[str, ...],
     reason: str,
     for_s: float | None,
-    state: Path,
+    state: Where,
     database: str | None,
     as_json: bool,
 ) -> None:
@@ -97,10 +95,10 @@ def pause(
 
 @queues.command()
 @queue_names
-@state_option
+@supervisor_option
 @database_option
 @json_option
-def resume(names: tuple[str, ...], state: Path, database: str | None, as_json: bool) -> None:
+def resume(names: tuple[str, ...], state: Where, database: str | None, as_json: bool) -> None:
     """Start jobs of paused queues again.
 
     \b

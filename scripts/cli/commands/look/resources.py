@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...client import path_of
-from ...console.options import client_of, json_option, print_json, state_option, worker_ids
+from ...console.options import Where, client_of, json_option, print_json, supervisor_option, worker_ids
 from ...console.targets import members
 from ...console.terminal import columns
 
 
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=worker_ids)
-@state_option
+@supervisor_option
 @json_option
-def resources(ids: tuple[str, ...], state: Path, as_json: bool) -> None:
+def resources(ids: tuple[str, ...], state: Where, as_json: bool) -> None:
     """Show the memory, CPU, threads and descriptors that workers use now.
 
     \b

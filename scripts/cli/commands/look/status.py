@@ -11,7 +11,15 @@ import click
 
 from ...client import ControlClient, ControlError, NoSupervisorError, RequestRefusedError
 from ...console.exits import FAILED
-from ...console.options import client_of, duration, json_option, print_json, state_option, worker_ids
+from ...console.options import (
+    Where,
+    client_of,
+    duration,
+    json_option,
+    print_json,
+    supervisor_option,
+    worker_ids,
+)
 from ...console.targets import Known
 from ...console.terminal import colour_wanted, columns
 from ...render.status_table import Document, status_lines
@@ -40,7 +48,7 @@ NAMED = 5
     "words",
     multiple=True,
     metavar="WORD",
-    help="Only workers of this status, or with it in the id.",
+    help="Only workers whose status begins with this word, or that have it in the id.",
 )
 @click.option("--check", is_flag=True, help="Exit with 1 if a worker is failed or crashed; print one line.")
 @click.option(
@@ -52,7 +60,7 @@ NAMED = 5
     metavar="[TIME]",
     help="Wait until a supervisor answers, for 30 s or this time.",
 )
-@state_option
+@supervisor_option
 @json_option
 def status(
     ids: tuple[str, ...],
@@ -62,7 +70,7 @@ def status(
     words: tuple[str, ...],
     check: bool,
     wait_s: float | None,
-    state: Path,
+    state: Where,
     as_json: bool,
 ) -> None:
     """Show workers and what happens next to each.
@@ -76,6 +84,7 @@ def status(
       $ rekindle status --watch
       $ rekindle run workers.toml & rekindle status --wait
       $ rekindle status tag --check || page-the-operator
+      $ rekindle status --url https://rekindle.example.org:8377 --token-file viewer.token
 
     An ID may be the name of a group in the file, such as tag for [worker.tag] or [group.tag]: that
     means all of its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
@@ -106,6 +115,8 @@ def status(
     try:
         report = {**look(), "paused_queues": _paused_queues(client)}
     except NoSupervisorError:
+        if not isinstance(state, Path):
+            raise
         _show_last_known(state, ids, words, as_json=as_json)
         raise
     down = [worker for worker in report["workers"] if worker["shown"] in ("failed", "crashed")]

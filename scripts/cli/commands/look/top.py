@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ...console.options import client_of, socket_of, state_option
+from ...console.options import Where, client_of, supervisor_option
 
 
 @click.command()
-@state_option
-def top(state: Path) -> None:
+@supervisor_option
+def top(state: Where) -> None:
     """Watch workers live and control them with single keys.
 
     \b
       $ rekindle top
+      $ rekindle top --url https://rekindle.example.org:8377 --token-file operator.token
 
     Failed and crashed workers come first, those of one group together, with the CPU and memory that
     they use now. Below the table are the selected worker's timeline, its output as it is written, its
@@ -39,4 +38,4 @@ def top(state: Path) -> None:
         raise click.ClickException(
             "the live view needs the extra 'tui': pip install 'rekindle-supervisor[tui]'"
         ) from None
-    Top(socket_of(state), client).run()
+    Top(client).run()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Never
 import click
 
 from ...render.text import printable
+from ...supervise.platform.memory import load_undisturbed
 
 if TYPE_CHECKING:
     from ...config import Config
-    from ...supervise.upgrade.left import Left
+    from ...supervise.upgrade.left import OwnEstate
 
 
 COMMAND = "rekindle.run.command"
@@ -53,7 +54,7 @@ class FileOrCommand(click.Command):
     metavar="DIR",
     help="With a command: the state directory.  [default: .rekindle]",
 )
-@click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
+@click.option("--log-json", is_flag=True, help="Write the log as JSON lines, each event with its fields.")
 @click.option("--verbose", "-v", is_flag=True, help="Log debug messages too.")
 @click.option(
     "--http",
@@ -101,6 +102,7 @@ def run(
     command: tuple[str, ...] | None = ctx.meta.get(COMMAND)
     _check_usage(ctx, file, command)
     _end_on_early_signals()
+    load_undisturbed()
     is_upgrade = "REKINDLE_HAND_OVER" in os.environ
     if not is_upgrade:
         _say_that_it_starts(file, state, as_json=log_json)
@@ -135,9 +137,13 @@ def _loaded(
 ) -> Config:
     """The configuration of the file or the command; raises `ConfigError` if it cannot run here."""
     from ...config import AddressError, ConfigError, load, problems_of
+    from ...config.problems import ConfigFinding
     from ...supervise.start_needs import unmet_needs
 
     config = _command_config(command, name, state) if file is None else load(file)
+    if config.cluster is not None:
+        reason = f"makes this machine a node of a cluster; start it with: rekindle cluster join {file}"
+        raise ConfigError(problems_of(config, file or config.path, [ConfigFinding(("cluster",), reason)]))
     if http is not None:
         config = _with_http(config, http)
     if not is_checked and (unmet := tuple(unmet_needs(config, of_others=False))):
@@ -147,7 +153,7 @@ def _loaded(
     return config
 
 
-def _run_until_the_end(config: Config, left: Left | None = None, *, ignore_state: bool = False) -> int:
+def _run_until_the_end(config: Config, left: OwnEstate | None = None, *, ignore_state: bool = False) -> int:
     """Run the workers, or go on with those that the former program left, and return the exit code."""
     from rekindle.actors import RekindleError, StoreDamagedError
     from rekindle.actors.errors import StoreUnavailableError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Never
 
 import click
 
+from ...console.options import print_json
 from ..help import Subcommands
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def check(file: Path, strict: bool, as_json: bool) -> None:
     if as_json:
         from rekindle.actors.processes.spawn.abilities import abilities
 
-        click.echo(_dumped(_document(file, loaded) | {"machine": abilities()}))
+        print_json(_document(file, loaded) | {"machine": abilities()})
     else:
         for warning in loaded.warnings:
             click.echo(str(warning))
@@ -75,23 +76,37 @@ def check(file: Path, strict: bool, as_json: bool) -> None:
 
 @config.command()
 @click.argument("file", type=_FILE)
+@click.option("--origins", is_flag=True, help="Say where each value comes from: a line, a preset, a default.")
 @_json_option
-def show(file: Path, as_json: bool) -> None:
+def show(file: Path, origins: bool, as_json: bool) -> None:
     """Show the effective settings of every worker in FILE, with presets expanded and secrets masked.
 
     \b
     The output is itself a valid configuration file:
       $ rekindle config show workers.toml | grep delay
+      $ rekindle config show workers.toml --origins | grep 'worker.web.restart'
       $ rekindle config show workers.toml --json | jq '.workers[0].restart'
     """
     from ...config import ConfigError, load
     from ...config.config_text import as_document, as_text
+    from ...config.origins import origin_text, setting_origins
 
     try:
         loaded = load(file)
     except ConfigError as error:
         _refuse(error, file, as_json=as_json)
-    click.echo(_dumped(as_document(loaded)) if as_json else as_text(loaded), nl=as_json)
+    settings = setting_origins(loaded) if origins else ()
+    if as_json:
+        from msgspec import to_builtins
+
+        listed = {"settings": [to_builtins(each) for each in settings]} if origins else {}
+        print_json(as_document(loaded) | listed)
+    elif origins:
+        for each in settings:
+            key = ".".join(part for part in (each.table, each.key) if part)
+            click.echo(f"{key} = {each.value}  # {origin_text(each)}")
+    else:
+        click.echo(as_text(loaded), nl=False)
 
 
 @config.command()
@@ -193,13 +208,13 @@ def schema() -> None:
     """
     from ...config import schema as made
 
-    click.echo(_dumped(made()))
+    click.echo(json.dumps(made(), indent=2))
 
 
 def _refuse(error: ConfigError, file: Path, *, as_json: bool = False, asked: bool = False) -> Never:
     """Print every problem and exit; to standard output if the problems are what the user asked for."""
     if as_json:
-        click.echo(_dumped(_document(file, error)))
+        print_json(_document(file, error))
     else:
         click.echo(str(error), err=not asked)
         click.echo(f"{_name(file)}: {_counted(len(error.problems), 'problem')}", err=True)
@@ -219,10 +234,6 @@ def _document(file: Path, outcome: Config | ConfigError) -> dict[str, object]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _dumped(document: object) -> str:
-    return json.dumps(document, indent=2)
 
 
 def _name(file: Path) -> str:

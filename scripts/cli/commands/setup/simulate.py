@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...console.options import directory_option, duration, json_option, print_json, worker_ids
+from ...console.options import address_option, duration, json_option, print_json, worker_ids
 from ...console.terminal import colour_wanted, columns
 
 if TYPE_CHECKING:
-    from ...simulate.named_forecast import Named, Question
+    from ...simulate.named_forecast import ForecastQuestion, Named
 
 # The forecast loads the actors, so it is imported when the command runs, not for `--help`.
 
@@ -65,7 +65,7 @@ PRESET_NAMES = ("steady", "service", "patient", "notify", "plugin")
 @click.option(
     "--svg", type=click.Path(path_type=Path), metavar="FILE", help="Also draw the result into this file."
 )
-@directory_option
+@address_option
 @json_option
 def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) -> None:
     """Show what a restart policy would do, without running anything.
@@ -115,7 +115,7 @@ def simulate(svg: Path | None, as_json: bool, everything: bool, **asked: Any) ->
 
 
 def _show(
-    question: Question, answers: list[Named], svg: Path | None, *, as_json: bool, everything: bool
+    question: ForecastQuestion, answers: list[Named], svg: Path | None, *, as_json: bool, everything: bool
 ) -> None:
     if svg is not None:
         from ...simulate.forecast_svg import picture

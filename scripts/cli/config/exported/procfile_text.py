@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rekindle.actors.spec.program import Command
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
-from ..model import Config, Group
+from ..model import Config, WorkerTable
 
 
 def procfile_text(config: Config) -> str:
@@ -42,7 +42,7 @@ def _line(spec: WorkerSpec) -> str:
     return f"cd {shlex.quote(spec.cwd)} && exec {command}" if spec.cwd is not None else command
 
 
-def _comments(group: Group) -> Iterator[str]:
+def _comments(group: WorkerTable) -> Iterator[str]:
     spec = group.template
     if group.count != 1:
         yield f"# {group.name}: {group.count} processes (foreman start -m {group.name}={group.count})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from enum import Enum
+from pathlib import Path
 
-from ..model import Config
+from ..model import Config, WorkerTable
 
 MARGIN_S = 30
 """How much longer than its slowest worker the supervisor may take to stop."""
@@ -39,6 +40,9 @@ Delegate=yes
 WantedBy={target}
 """
 
+_SHARED = ("/tmp/", "/var/tmp/")
+"""With folders of its own in their place, the supervisor would not find its file, nor others its sockets."""
+
 _EXPORTED = """\
 # Made by `rekindle config export --to systemd`. Install it with: rekindle service install {file}
 """
@@ -50,9 +54,9 @@ NoNewPrivileges=yes
 {protected}"""
 
 _PROTECTED = """\
-# /usr, /boot and /etc are read-only, except for the state directory.
+# /usr, /boot and /etc are read-only, except for what the supervisor writes.
 ProtectSystem=full
-ReadWritePaths=-{state}
+ReadWritePaths={paths}
 """
 
 _PRIVATE_TMP = """\
@@ -83,8 +87,9 @@ def unit_text(
     slowest_s = max((group.template.stop.total_s for group in config.groups), default=0.0)
     levels = 1 + sum(bool(group.waits_for) for group in config.groups)
     file = _quoted(str(config.path))
-    protected = _PROTECTED.format(state=_quoted(str(config.state_dir)))
-    if not str(config.path).startswith(("/tmp/", "/var/tmp/")):  # it would not find its file there
+    written = _written(config)
+    protected = _PROTECTED.format(paths=" ".join(f"-{_quoted(each)}" for each in written))
+    if not any(f"{each}/".startswith(_SHARED) for each in (str(config.path), *written)):
         protected += _PRIVATE_TMP
     return _TEXT.format(
         head=_EXPORTED.format(file=file) if head is None else head,
@@ -97,6 +102,25 @@ def unit_text(
         stop_s=math.ceil(slowest_s * levels) + MARGIN_S,
         target=scope.value,
     )
+
+
+def _written(config: Config) -> list[str]:
+    """The folders in which the supervisor writes: its state, the database, log files, unix sockets."""
+    found = [config.state_dir]
+    if "://" not in config.database:
+        found.append(Path(config.database).parent)
+    for group in config.groups:
+        found += [Path(log).parent for log in _log_files(group)]
+        found += [Path(each.path).parent for each in group.template.sockets if each.path is not None]
+    return list(dict.fromkeys(str(path) for path in found if str(path) != "/"))
+
+
+def _log_files(group: WorkerTable) -> list[str]:
+    log = group.template.log
+    if log is None or log.file is None:
+        return []
+    # Up to the first placeholder, which stands for a part of the name.
+    return [log.file.partition("{")[0] + "x" if "{" in log.file else log.file]
 
 
 def _quoted(word: str) -> str:

@@ -23,8 +23,8 @@ from ..decoding import decoded
 from ..loader import parse
 from ..problems import (
     ConfigError,
+    ConfigFinding,
     ConfigProblem,
-    Finding,
     KeyPath,
     dotted,
     shown,
@@ -249,7 +249,7 @@ def _unknown(path: KeyPath, known: Iterable[str]) -> str:
     return f"is not a known key{nearest(path[-1], names) or '; known keys: ' + ', '.join(names)}"
 
 
-def _problem(path: Path, where: KeyPath, finding: Finding) -> ConfigProblem:
+def _problem(path: Path, where: KeyPath, finding: ConfigFinding) -> ConfigProblem:
     key = (*where, *finding.path)
     return ConfigProblem(str(path), finding.reason, dotted(key), shown(key, finding.value))
 

@@ -11,17 +11,17 @@ from rekindle.actors.spec.worker_spec import WorkerSpec
 
 from ..decoding import Unknown, decoded
 from ..file_tables import File, Given
-from ..model import Group
-from ..problems import Finding
+from ..model import WorkerTable
+from ..problems import ConfigFinding
 from ..workers.layers import Layers
 from .env_files import EnvFiles
 from .worker_tables import Replaced, Table, WorkerTables, own_variables
 
-Made = Callable[[Layers, list[Finding]], Group]
+Made = Callable[[Layers, list[ConfigFinding]], WorkerTable]
 """Makes a group of the settings of one worker."""
 
 
-class Sources:
+class WrittenTables:
     """The tables of all workers of a file, as they are written."""
 
     def __init__(self, raw: Mapping[str, Any], files: EnvFiles, unknown: Unknown) -> None:
@@ -37,7 +37,7 @@ class Sources:
         self._sample = WorkerTables("name", {}, self._defaults, files).replaced(0)
         self._first = {name: tables.replaced(0) for name, tables in self._tables.items()}
 
-    def file(self) -> tuple[Given, list[Finding]]:
+    def file(self) -> tuple[Given, list[ConfigFinding]]:
         """The settings of the file, those of the first worker for each group, and all findings."""
         raw = dict(self._raw)
         if self._defaults:
@@ -64,7 +64,7 @@ class Sources:
             return layers
         return replace(layers, defaults=self._given(name, first)[0].get("defaults", {}))
 
-    def numbered(self, group: Group, made: Made) -> Group:
+    def numbered(self, group: WorkerTable, made: Made) -> WorkerTable:
         """The group, whose workers differ by their numbers if it uses placeholders."""
         tables = self._tables.get(group.name)
         written = {} if tables is None else tables.written()
@@ -79,12 +79,14 @@ class Sources:
             group, written=written, secrets=first.secrets, of_number=partial(self._spec, tables, made)
         )
 
-    def warnings(self) -> Iterator[Finding]:
+    def warnings(self) -> Iterator[ConfigFinding]:
         """What looks like a placeholder and is not replaced."""
         for tables in self._tables.values():
             yield from tables.warnings()
 
-    def _spec(self, tables: WorkerTables, made: Made, number: int, findings: list[Finding]) -> WorkerSpec:
+    def _spec(
+        self, tables: WorkerTables, made: Made, number: int, findings: list[ConfigFinding]
+    ) -> WorkerSpec:
         name = tables.name
         replaced = tables.replaced(number)
         given, found = self._given(name, replaced)
@@ -96,7 +98,7 @@ class Sources:
         # By the id of the template: a name that is refused is not part of an id.
         return replace(template, id=f"{template.id.rpartition(':')[0]}:{number}")
 
-    def _given(self, name: str, replaced: Replaced) -> tuple[Given, list[Finding]]:
+    def _given(self, name: str, replaced: Replaced) -> tuple[Given, list[ConfigFinding]]:
         raw = {"worker": {name: replaced.worker}, "defaults": replaced.defaults}
         given, findings = decoded(raw, File, self._unknown)
         return given, [*replaced.findings, *findings]

@@ -9,7 +9,7 @@ from rekindle.actors.errors import SpecError
 from rekindle.actors.spec.surroundings import NULL, CgroupPolicy, Surroundings
 
 from ..paths import absolute
-from ..problems import Finding
+from ..problems import ConfigFinding
 
 if TYPE_CHECKING:
     from ..workers.layers import Layers
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TABLES = ("rlimits", "cgroup")
 
 
-def surroundings_of(layers: Layers, folder: Path, findings: list[Finding]) -> Surroundings:
+def surroundings_of(layers: Layers, folder: Path, findings: list[ConfigFinding]) -> Surroundings:
     """What the file says about them; problems are added to the findings."""
     settings: dict[str, Any] = layers.settings(Surroundings)
     settings |= {table: layers.policy(table, findings) for table in TABLES}

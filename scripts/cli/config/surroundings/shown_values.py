@@ -12,7 +12,7 @@ from rekindle.actors.views.known_secrets import MASK
 from rekindle.actors.views.redaction import masked
 
 from ..file_tables import as_table
-from ..model import Group
+from ..model import WorkerTable
 from .placeholders import escaped
 from .settings import TABLES
 from .worker_tables import EXPANDED
@@ -21,7 +21,7 @@ _PATHS = ("env_file", "cwd", "stdin")
 _PLAIN = ("command", "env", *_PATHS)
 
 
-def shown_env(spec: WorkerSpec, group: Group) -> dict[str, Any]:
+def shown_env(spec: WorkerSpec, group: WorkerTable) -> dict[str, Any]:
     """The variables of a worker; what comes from a file is not shown."""
     hides = {name: MASK for name in spec.env if name in group.from_files}
     return {**{name: masked(name, value) for name, value in spec.env.items()}, **hides}
@@ -38,27 +38,27 @@ def shown_surroundings(surroundings: Surroundings) -> dict[str, Any]:
     }
 
 
-def file_settings(group: Group, env: Mapping[str, Any]) -> dict[str, Any]:
+def file_settings(group: WorkerTable, env: Mapping[str, Any]) -> dict[str, Any]:
     """The files of variables, and the variables that do not come from them."""
     own = {name: value for name, value in env.items() if name not in group.from_files}
     return {"env_file": list(group.env_files), "env": own} if group.env_files else {}
 
 
-def written_settings(group: Group, folder: Path) -> dict[str, Any]:
+def written_settings(group: WorkerTable, folder: Path) -> dict[str, Any]:
     """The plain settings with placeholders, as they are in the file; paths are relative to its folder."""
     plain = {key: masked(key, value) for key, value in group.written.items() if key in _PLAIN}
     return plain | {key: _in_folder(plain[key], folder) for key in _PATHS if key in plain}
 
 
-def written_table(group: Group, table: str, folder: Path) -> dict[str, Any]:
+def written_table(group: WorkerTable, table: str, folder: Path) -> dict[str, Any]:
     """The settings with placeholders of a policy, as they are in the file, but with absolute paths."""
     value = group.written.get(table, {})
     settings = dict(value) if isinstance(value, Mapping) else {}
-    is_path = table == "log" and "file" in settings
+    is_path = table == "log" and settings.get("file", "none") != "none"
     return settings | {"file": _in_folder(settings["file"], folder)} if is_path else settings
 
 
-def expand_setting(group: Group, settings: Mapping[str, Any]) -> dict[str, Any]:
+def expand_setting(group: WorkerTable, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`expand = false`, where a value stands for itself and has the form of a placeholder."""
     plain = (settings.get(key) for key in EXPANDED if key not in group.written)
     texts = [text for value in plain for text in _texts(value)]

@@ -9,7 +9,7 @@ from typing import Any
 from rekindle.actors.spec.worker_words import WorkerWords
 from rekindle.actors.views.redaction import is_secret
 
-from ..problems import Finding, KeyPath
+from ..problems import ConfigFinding, KeyPath
 from .env_files import EnvFiles
 from .placeholders import Problems, Values, mistaken, with_values
 
@@ -28,7 +28,7 @@ class Replaced:
 
     worker: Table
     defaults: Table
-    findings: tuple[Finding, ...]
+    findings: tuple[ConfigFinding, ...]
     secrets: frozenset[str]
     """Values that were taken from variables and must not be shown."""
     file_variables: Mapping[str, str]
@@ -65,12 +65,13 @@ class WorkerTables:
                 result[key] = {k: v for each in values for k, v in each.items()} if are_tables else values[-1]
         return result
 
-    def warnings(self) -> Iterator[Finding]:
+    def warnings(self) -> Iterator[ConfigFinding]:
         """What looks like a placeholder and is not replaced."""
         for key in EXPANDED if self.is_expanded else ():
             if key in self.worker:
                 yield from (
-                    Finding(("worker", self.name, key), reason) for reason in mistaken(key, self.worker[key])
+                    ConfigFinding(("worker", self.name, key), reason)
+                    for reason in mistaken(key, self.worker[key])
                 )
 
 
@@ -81,7 +82,7 @@ class _Replacement:
         self._tables = tables
         self._worker = dict(tables.worker)
         self._defaults = dict(tables.defaults)
-        self._findings: list[Finding] = []
+        self._findings: list[ConfigFinding] = []
         name = tables.name
         self._values = Values(WorkerWords(number, name, f"worker:{name}:{number}"), tables.files.environment)
 
@@ -109,7 +110,8 @@ class _Replacement:
                     problems: Problems = []
                     table[key] = with_values(key, table[key], self._values.replaced, problems)
                     self._findings += (
-                        Finding((*here, *path), reason, wrong_in_itself=True) for path, reason in problems
+                        ConfigFinding((*here, *path), reason, wrong_in_itself=True)
+                        for path, reason in problems
                     )
 
     def _read_files(self) -> dict[str, str]:
@@ -117,7 +119,7 @@ class _Replacement:
         for table, here in self._places():
             if "env_file" in table:
                 variables, problems = self._tables.files.variables(table["env_file"])
-                self._findings += (Finding((*here, "env_file"), reason) for reason in problems)
+                self._findings += (ConfigFinding((*here, "env_file"), reason) for reason in problems)
                 self._values.is_complete = not problems
                 return variables
         return {}

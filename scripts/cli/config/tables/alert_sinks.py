@@ -17,7 +17,7 @@ from rekindle.actors.spec.probe import url_problem
 
 from ..file_tables import Given, arguments
 from ..paths import resolved_paths
-from ..problems import Finding, KeyPath
+from ..problems import ConfigFinding, KeyPath
 
 _SIGNED = "sign the messages with secret_file"
 _TOKEN = "write it into a file, and name that with secret_file"
@@ -35,26 +35,26 @@ class AlertSettings:
     sinks: tuple[SinkSettings, ...] = ()
 
 
-def alerts_of(file: Given, folder: Path, findings: list[Finding]) -> AlertSettings:
+def alerts_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> AlertSettings:
     """The settings; their problems are added to the findings."""
     table = file.get("alerts", {})
     sinks = (_sink(name, sink, folder, findings) for name, sink in table.get("sink", {}).items())
     return AlertSettings(AlertPolicy(**arguments(AlertPolicy, table)), tuple(sinks))
 
 
-def missing_programs(alerts: AlertSettings) -> Iterator[Finding]:
+def missing_programs(alerts: AlertSettings) -> Iterator[ConfigFinding]:
     """The commands whose programs this machine does not have."""
     path = os.environ.get("PATH", os.defpath)
     for sink in alerts.sinks:
         if sink.command and "{" not in sink.command[0]:
             problem = program_problem(sink.command[0], path)
             if problem is not None:
-                yield Finding(("alerts", "sink", sink.name, "command"), problem)
+                yield ConfigFinding(("alerts", "sink", sink.name, "command"), problem)
 
 
-def _sink(name: str, sink: Given, folder: Path, findings: list[Finding]) -> SinkSettings:
+def _sink(name: str, sink: Given, folder: Path, findings: list[ConfigFinding]) -> SinkSettings:
     here = ("alerts", "sink", name)
-    findings += (Finding((*here, *key), reason) for key, reason in _problems(sink))
+    findings += (ConfigFinding((*here, *key), reason) for key, reason in _problems(sink))
     given = resolved_paths(here, sink, ("secret_file",), folder, findings)
     return SinkSettings(name=name, **given)
 

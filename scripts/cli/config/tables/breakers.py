@@ -9,13 +9,13 @@ from rekindle.actors.spec.policies.breaker_policy import BreakerPolicy
 from rekindle.actors.spec.validation import nearest
 
 from ..file_tables import Given
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 from ..workers.layers import Layers
 
 Breakers = Mapping[str, BreakerPolicy]
 
 
-def breakers_of(file: Given, findings: list[Finding]) -> dict[str, BreakerPolicy]:
+def breakers_of(file: Given, findings: list[ConfigFinding]) -> dict[str, BreakerPolicy]:
     """The breakers of a file by name; their problems are added to the findings."""
     breakers: dict[str, BreakerPolicy] = {}
     for name, table in file.get("breakers", {}).items():
@@ -24,12 +24,12 @@ def breakers_of(file: Given, findings: list[Finding]) -> dict[str, BreakerPolicy
         except SpecError as error:
             for problem in error.problems:
                 path = ("breakers", name) if problem.field == "name" else ("breakers", name, problem.field)
-                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+                findings.append(ConfigFinding(path, problem.reason, table.get(problem.field, NOTHING)))
             breakers[name] = BreakerPolicy(name="unnamed")
     return breakers
 
 
-def breaker_of(layers: Layers, breakers: Breakers, findings: list[Finding]) -> BreakerPolicy | None:
+def breaker_of(layers: Layers, breakers: Breakers, findings: list[ConfigFinding]) -> BreakerPolicy | None:
     """The breaker that a worker names; None without one."""
     name: str | None = layers.setting("breaker")
     if name is None:

@@ -9,19 +9,19 @@ from rekindle.actors.spec.group_order import group_problems
 from rekindle.actors.spec.policies.group import Group
 
 from ..file_tables import WORKER_NAME, Given
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 
 GroupTables = Mapping[str, Group]
 
 _NAME_RULE = "a group's name has letters, digits, _ and -, at most 48 of them"
 
 
-def group_tables_of(file: Given, workers: Collection[str], findings: list[Finding]) -> dict[str, Group]:
+def group_tables_of(file: Given, workers: Collection[str], findings: list[ConfigFinding]) -> dict[str, Group]:
     """The groups of a file by name; empty if one has a problem, which is added to the findings."""
     known = {finding.path for finding in findings}
     tables: dict[str, Given] = file.get("group", {})
     groups: dict[str, Group] = {}
-    found: list[Finding] = []
+    found: list[ConfigFinding] = []
     for name, table in tables.items():
         try:
             groups[name] = Group(name, **table)
@@ -44,8 +44,10 @@ def workers_of(name: str, groups: GroupTables) -> Iterator[str]:
             yield word
 
 
-def _finding(name: str, table: Given, problem: Problem) -> Finding:
+def _finding(name: str, table: Given, problem: Problem) -> ConfigFinding:
     if problem.field == "name":
         valid = WORKER_NAME.fullmatch(name)
-        return Finding(("group", name), problem.reason if valid else f"is not a valid name; {_NAME_RULE}")
-    return Finding(("group", name, problem.field), problem.reason, table.get(problem.field, NOTHING))
+        return ConfigFinding(
+            ("group", name), problem.reason if valid else f"is not a valid name; {_NAME_RULE}"
+        )
+    return ConfigFinding(("group", name, problem.field), problem.reason, table.get(problem.field, NOTHING))

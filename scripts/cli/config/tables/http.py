@@ -8,10 +8,10 @@ from rekindle.actors.gateways.settings.http_settings import Address, HttpSetting
 
 from ..file_tables import Given, arguments
 from ..paths import resolved_paths
-from ..problems import Finding
+from ..problems import ConfigFinding
 
 
-def http_of(file: Given, folder: Path, findings: list[Finding]) -> HttpSettings | None:
+def http_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> HttpSettings | None:
     """The gateway's settings; None if the file has no `[http]`: then it is off."""
     if "http" not in file:
         return None
@@ -20,13 +20,13 @@ def http_of(file: Given, folder: Path, findings: list[Finding]) -> HttpSettings 
     if "listen" in values:
         values["listen"] = _address(values["listen"], findings)
     settings = HttpSettings(**values)
-    findings += (Finding(("http", field), reason) for field, reason in settings.objections())
+    findings += (ConfigFinding(("http", field), reason) for field, reason in settings.objections())
     return settings
 
 
-def _address(text: str, findings: list[Finding]) -> Address:
+def _address(text: str, findings: list[ConfigFinding]) -> Address:
     try:
         return Address.parse(text)
     except ValueError as error:
-        findings.append(Finding(("http", "listen"), str(error), text))
+        findings.append(ConfigFinding(("http", "listen"), str(error), text))
         return HttpSettings().listen

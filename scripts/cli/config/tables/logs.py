@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from rekindle.actors.spec.policies.log_policy import LogPolicy, filled_in
 
 from ..file_tables import WORKER_NAME
-from ..model import Group
-from ..problems import Finding
+from ..model import WorkerTable
+from ..problems import ConfigFinding
 
 
-def log_findings(groups: Iterable[Group]) -> Iterator[Finding]:
+def log_findings(groups: Iterable[WorkerTable]) -> Iterator[ConfigFinding]:
     """Workers that write to the same file must agree on how it is written."""
     known: dict[str, tuple[str, LogPolicy]] = {}
     for group in groups:
@@ -22,10 +22,10 @@ def log_findings(groups: Iterable[Group]) -> Iterator[Finding]:
             other, before = known.setdefault(path, (group.name, log))
             if _settings(log) != _settings(before):
                 reason = f"has other settings than worker.{other}.log, which has the same file {path}"
-                yield Finding(("worker", group.name, "log"), reason)
+                yield ConfigFinding(("worker", group.name, "log"), reason)
 
 
-def _files(group: Group) -> dict[str, LogPolicy]:
+def _files(group: WorkerTable) -> dict[str, LogPolicy]:
     """The log files of the first and the last worker of a group, by their paths."""
     ends = {0, group.count - 1} if group.count > 0 else set[int]()
     logs = {spec.id: spec.log for spec in map(group.member, sorted(ends))}

@@ -11,12 +11,12 @@ from rekindle.actors.spec.validation import settings_of
 
 from ..file_tables import Given, arguments, as_table, is_table, keys_of
 from ..paths import resolved_paths
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 
 _PATHS = ("credentials", "password_file", "token_file", "ca", "cert", "key")
 
 
-def nats_of(file: Given, folder: Path, findings: list[Finding]) -> NatsSettings | None:
+def nats_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> NatsSettings | None:
     """The gateway's settings; None if the file has no `[nats]`: then it is off."""
     if "nats" not in file:
         return None
@@ -49,9 +49,9 @@ def _set(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-def _finding(table: Given, field: str, reason: str) -> Finding:
+def _finding(table: Given, field: str, reason: str) -> ConfigFinding:
     if field.startswith("commands."):
         field = settings_of(Commands)[field.removeprefix("commands.")].key
     known = keys_of(NatsSettings).get(field)
     value = NOTHING if known is None or is_table(known.hint) else table.get(field, NOTHING)
-    return Finding(("nats", *field.split(".")), reason, value)
+    return ConfigFinding(("nats", *field.split(".")), reason, value)

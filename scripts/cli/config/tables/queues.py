@@ -9,10 +9,10 @@ from rekindle.actors.spec.policies.queues.periodic import Periodic, unserved
 from rekindle.actors.spec.policies.queues.queue_policy import QueuePolicy
 
 from ..file_tables import Given
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 
 
-def periodic_of(file: Given, served: Collection[str], findings: list[Finding]) -> tuple[Periodic, ...]:
+def periodic_of(file: Given, served: Collection[str], findings: list[ConfigFinding]) -> tuple[Periodic, ...]:
     """The periodic jobs of a file; their problems are added to the findings."""
     jobs: list[Periodic] = []
     for name, table in file.get("periodic", {}).items():
@@ -21,17 +21,17 @@ def periodic_of(file: Given, served: Collection[str], findings: list[Finding]) -
         except SpecError as error:
             for problem in error.problems:
                 path = ("periodic", name) if problem.field == "name" else ("periodic", name, problem.field)
-                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+                findings.append(ConfigFinding(path, problem.reason, table.get(problem.field, NOTHING)))
             continue
         if job.queue not in served:
             findings.append(
-                Finding(("periodic", name, "queue"), unserved(job.queue, sorted(served)), job.queue)
+                ConfigFinding(("periodic", name, "queue"), unserved(job.queue, sorted(served)), job.queue)
             )
         jobs.append(job)
     return tuple(jobs)
 
 
-def queues_of(file: Given, served: Collection[str], findings: list[Finding]) -> tuple[QueuePolicy, ...]:
+def queues_of(file: Given, served: Collection[str], findings: list[ConfigFinding]) -> tuple[QueuePolicy, ...]:
     """The limits of the queues of a file; their problems are added to the findings."""
     policies: list[QueuePolicy] = []
     for name, table in file.get("queue", {}).items():
@@ -40,8 +40,8 @@ def queues_of(file: Given, served: Collection[str], findings: list[Finding]) -> 
         except SpecError as error:
             for problem in error.problems:
                 path = ("queue", name) if problem.field == "name" else ("queue", name, problem.field)
-                findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+                findings.append(ConfigFinding(path, problem.reason, table.get(problem.field, NOTHING)))
         else:
             if name not in served:
-                findings.append(Finding(("queue", name), unserved(name, sorted(served))))
+                findings.append(ConfigFinding(("queue", name), unserved(name, sorted(served))))
     return tuple(policies)

@@ -6,13 +6,13 @@ from rekindle.actors.errors import SpecError
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 from rekindle.actors.spec.validation import settings_of
 
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 from ..workers.layers import Layers
 
 _WHEN = frozenset({"every", "cron"})
 
 
-def schedule_of(layers: Layers, findings: list[Finding]) -> SchedulePolicy | None:
+def schedule_of(layers: Layers, findings: list[ConfigFinding]) -> SchedulePolicy | None:
     """The schedule that a worker's table and the defaults declare, if any; problems are added."""
     given = layers.settings(SchedulePolicy)
     if not _WHEN & given.keys():
@@ -29,7 +29,7 @@ def schedule_of(layers: Layers, findings: list[Finding]) -> SchedulePolicy | Non
         return None
 
 
-def _without_schedule(layers: Layers) -> list[Finding]:
+def _without_schedule(layers: Layers) -> list[ConfigFinding]:
     """Settings of a schedule in a table that has none; a default time zone is not a mistake."""
     if _WHEN & layers.written:  # it has one, which is wrong and reported already
         return []

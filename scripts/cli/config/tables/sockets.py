@@ -11,14 +11,14 @@ from rekindle.actors.spec.validation import nearest
 
 from ..file_tables import Given
 from ..paths import absolute
-from ..problems import NOTHING, Finding
+from ..problems import NOTHING, ConfigFinding
 from ..workers.layers import Layers
 
 Sockets = Mapping[str, SocketSpec | None]
 """By name; None: it has a problem, which is reported already."""
 
 
-def sockets_of(file: Given, folder: Path, findings: list[Finding]) -> dict[str, SocketSpec | None]:
+def sockets_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> dict[str, SocketSpec | None]:
     """The sockets of a file by name; their problems are added to the findings."""
     sockets: dict[str, SocketSpec | None] = {}
     for name, table in file.get("socket", {}).items():
@@ -30,14 +30,16 @@ def sockets_of(file: Given, folder: Path, findings: list[Finding]) -> dict[str, 
             for problem in error.problems:
                 path = ("socket", name) if problem.field == "name" else ("socket", name, problem.field)
                 if path not in known:
-                    findings.append(Finding(path, problem.reason, table.get(problem.field, NOTHING)))
+                    findings.append(ConfigFinding(path, problem.reason, table.get(problem.field, NOTHING)))
     if (twice := set_problem(each for each in sockets.values() if each is not None)) is not None:
         name, reason = twice
-        findings.append(Finding(("socket", name, "listen"), reason))
+        findings.append(ConfigFinding(("socket", name, "listen"), reason))
     return sockets
 
 
-def sockets_of_worker(layers: Layers, sockets: Sockets, findings: list[Finding]) -> tuple[SocketSpec, ...]:
+def sockets_of_worker(
+    layers: Layers, sockets: Sockets, findings: list[ConfigFinding]
+) -> tuple[SocketSpec, ...]:
     """The sockets that a worker names."""
     names: tuple[str, ...] = layers.setting("sockets", ())
     findings += (
@@ -55,10 +57,10 @@ def sockets_of_worker(layers: Layers, sockets: Sockets, findings: list[Finding])
     return tuple(chosen)
 
 
-def unused_sockets(sockets: Collection[str], used: Collection[str]) -> list[Finding]:
+def unused_sockets(sockets: Collection[str], used: Collection[str]) -> list[ConfigFinding]:
     """Sockets that no worker names: they are not opened."""
     reason = "has no effect: no worker names it in sockets"
-    return [Finding(("socket", name), reason) for name in sockets if name not in used]
+    return [ConfigFinding(("socket", name), reason) for name in sockets if name not in used]
 
 
 def _listen(table: Given, folder: Path) -> dict[str, str]:

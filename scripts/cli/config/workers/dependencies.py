@@ -10,8 +10,8 @@ from rekindle.actors.spec.group_order import BY_CLOCK
 from rekindle.actors.spec.validation import nearest
 from rekindle.actors.spec.worker_spec import Until
 
-from ..model import Group, member_id
-from ..problems import Finding, shown
+from ..model import WorkerTable, member_id
+from ..problems import ConfigFinding, shown
 from ..tables.groups import GroupTables, workers_of
 
 _MEMBER = re.compile(r"worker:(?P<name>[^:]+):(?P<number>0|[1-9][0-9]{0,8})")
@@ -23,8 +23,8 @@ _Waits = Mapping[str, Mapping[str, str]]
 
 
 def order_findings(
-    groups: Mapping[str, Group], together: GroupTables, known: Collection[str] = ()
-) -> Iterator[Finding]:
+    groups: Mapping[str, WorkerTable], together: GroupTables, known: Collection[str] = ()
+) -> Iterator[ConfigFinding]:
     """Unknown names in `after`, and cycles through `after` and the order of members.
 
     Args:
@@ -45,33 +45,33 @@ def order_findings(
                 named[group.name] |= dict.fromkeys(tables, word)
                 yield from _never_done(group, word, [groups[name] for name in tables])
             else:
-                yield Finding(("worker", group.name, "after"), reason, list(group.waits_for))
+                yield ConfigFinding(("worker", group.name, "after"), reason, list(group.waits_for))
     yield from _scheduled_members(groups, together)
     by_group = _member_order(groups, together)
     for steps in _cycles(named, by_group):
         yield _cycle_finding(steps, groups, named, by_group)
 
 
-def _scheduled(tables: Iterable[str], groups: Mapping[str, Group]) -> str | None:
+def _scheduled(tables: Iterable[str], groups: Mapping[str, WorkerTable]) -> str | None:
     return next((name for name in tables if groups[name].template.schedule is not None), None)
 
 
-def _never_done(group: Group, word: str, others: Iterable[Group]) -> Iterator[Finding]:
+def _never_done(group: WorkerTable, word: str, others: Iterable[WorkerTable]) -> Iterator[ConfigFinding]:
     """A wait for the end of a service."""
     services = [other.name for other in others if not other.template.is_task]
     if group.until.get(word) is Until.DONE and services:
         reason = f'{services[0]} is a service, which is never done: write "ready", or set kind = "once"'
-        yield Finding(("worker", group.name, "after", word), reason, str(Until.DONE))
+        yield ConfigFinding(("worker", group.name, "after", word), reason, str(Until.DONE))
 
 
-def _scheduled_members(groups: Mapping[str, Group], together: GroupTables) -> Iterator[Finding]:
+def _scheduled_members(groups: Mapping[str, WorkerTable], together: GroupTables) -> Iterator[ConfigFinding]:
     for group in together.values():
         timed = _scheduled([word for word in group.members if word in groups], groups)
         if timed is not None:
-            yield Finding(("group", group.name, "members"), f"{timed} {BY_CLOCK}", list(group.members))
+            yield ConfigFinding(("group", group.name, "members"), f"{timed} {BY_CLOCK}", list(group.members))
 
 
-def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[str, dict[str, str]]:
+def _member_order(groups: Mapping[str, WorkerTable], together: GroupTables) -> dict[str, dict[str, str]]:
     """What each worker table waits for as a member, with the group whose order that is."""
     waits: dict[str, dict[str, str]] = {name: {} for name in groups}
     for group in together.values():
@@ -85,15 +85,15 @@ def _member_order(groups: Mapping[str, Group], together: GroupTables) -> dict[st
 
 
 def _cycle_finding(
-    steps: Sequence[tuple[str, str]], groups: Mapping[str, Group], named: _Waits, by_group: _Waits
-) -> Finding:
+    steps: Sequence[tuple[str, str]], groups: Mapping[str, WorkerTable], named: _Waits, by_group: _Waits
+) -> ConfigFinding:
     """The finding at a worker of the cycle that names the next one in its `after`."""
     first = next(at for at, (name, other) in enumerate(steps) if other in named[name])
     steps = (*steps[first:], *steps[:first])
     start = steps[0][0]
     words = (_step(other, named[name].get(other), by_group[name].get(other)) for name, other in steps)
     reason = " → ".join((start, *words))
-    return Finding(("worker", start, "after"), f"is a cycle: {reason}", list(groups[start].waits_for))
+    return ConfigFinding(("worker", start, "after"), f"is a cycle: {reason}", list(groups[start].waits_for))
 
 
 def _step(other: str, word: str | None, group: str | None) -> str:
@@ -102,7 +102,9 @@ def _step(other: str, word: str | None, group: str | None) -> str:
     return other if word == other or ":" in word else f"group {word} → {other}"
 
 
-def members(words: Iterable[str], groups: Mapping[str, Group], together: GroupTables) -> tuple[str, ...]:
+def members(
+    words: Iterable[str], groups: Mapping[str, WorkerTable], together: GroupTables
+) -> tuple[str, ...]:
     """The ids of these groups and workers, each once, in the order of their first mention."""
     ids: dict[str, None] = {}
     for word in words:
@@ -112,7 +114,7 @@ def members(words: Iterable[str], groups: Mapping[str, Group], together: GroupTa
     return tuple(ids)
 
 
-def _tables(word: str, groups: Mapping[str, Group], together: GroupTables) -> Iterable[str]:
+def _tables(word: str, groups: Mapping[str, WorkerTable], together: GroupTables) -> Iterable[str]:
     """The worker tables that a word of `after` means; none for a group that is refused."""
     if word in together:
         return workers_of(word, together)
@@ -120,7 +122,7 @@ def _tables(word: str, groups: Mapping[str, Group], together: GroupTables) -> It
     return (name,) if name in groups else ()
 
 
-def _unknown(word: str, groups: Mapping[str, Group], together: Collection[str]) -> str | None:
+def _unknown(word: str, groups: Mapping[str, WorkerTable], together: Collection[str]) -> str | None:
     if word in groups or word in together:
         return None
     member = _MEMBER.fullmatch(word)

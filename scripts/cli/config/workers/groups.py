@@ -19,11 +19,12 @@ from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
 from rekindle.actors.spec.worker_words import escaped_words
 
 from ..file_tables import POLICIES, WORKER_NAME, Given
-from ..model import Group, member_id
+from ..model import WorkerTable, member_id
 from ..paths import absolute
-from ..problems import NOTHING, Finding, shown
+from ..problems import NOTHING, ConfigFinding, shown
 from ..surroundings.settings import surroundings_of
 from ..tables.breakers import Breakers, breaker_of
+from ..tables.places import place_of
 from ..tables.schedules import schedule_of
 from ..tables.sockets import Sockets, sockets_of_worker
 from ..toml.syntax_errors import NAME_RULE
@@ -34,8 +35,8 @@ _ONLY_COMMANDS = ("reports_health", "pdeathsig", "stacks")
 
 
 def group_of(
-    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[Finding]
-) -> Group:
+    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[ConfigFinding]
+) -> WorkerTable:
     """The group that a table declares; its problems are added to the findings.
 
     With findings the group is only a placeholder, used to look for further problems.
@@ -44,7 +45,7 @@ def group_of(
     findings += _run_findings(layers)
     count: int = layers.setting("count", 1)
     after = layers.setting("after", ())
-    return Group(
+    return WorkerTable(
         name=layers.name,
         count=count,
         preset=layers.preset,
@@ -53,10 +54,11 @@ def group_of(
         until=dict(after) if isinstance(after, Mapping) else {},
         env_files=_env_files(layers, folder),
         declared_min_healthy=_min_healthy(layers, count, findings),
+        place=place_of(layers.name, layers.worker, findings),
     )
 
 
-def group_warnings(group: Group, layers: Layers) -> Iterator[Finding]:
+def group_warnings(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding]:
     """What is allowed but unwise."""
     for problem in group.template.health.warnings():
         value = getattr(group.template.health, problem.field)
@@ -100,7 +102,7 @@ def _uses_health(spec: WorkerSpec, health: Given) -> bool:
     return spec.run.reports_health or (waits and health.keys() == {"startup_timeout_s"})
 
 
-def _literal_words(group: Group, layers: Layers) -> Iterator[Finding]:
+def _literal_words(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding]:
     """Words that only a shell would expand."""
     if not isinstance(group.template.run, Command):
         return
@@ -112,7 +114,7 @@ def _literal_words(group: Group, layers: Layers) -> Iterator[Finding]:
             yield layers.finding(("command",), reason)
 
 
-def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
+def missing_resources(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding]:
     """What its workers need and this machine does not have; another machine may have it."""
     named = "command" if isinstance(group.template.run, Command) else "python"
     for problem in missing(group.template):
@@ -120,29 +122,29 @@ def missing_resources(group: Group, layers: Layers) -> Iterator[Finding]:
         yield layers.finding(tuple(key.split(".")), problem.reason)
 
 
-def _name_findings(layers: Layers) -> Iterator[Finding]:
+def _name_findings(layers: Layers) -> Iterator[ConfigFinding]:
     if not WORKER_NAME.fullmatch(layers.name):
         reason = f"is not a valid worker name; {NAME_RULE}"
-        yield Finding(("worker", layers.name), reason)
+        yield ConfigFinding(("worker", layers.name), reason)
 
 
-def _run_findings(layers: Layers) -> Iterator[Finding]:
+def _run_findings(layers: Layers) -> Iterator[ConfigFinding]:
     here = ("worker", layers.name)
     match layers.written & {"command", "python"}:
         case given if not given:
-            yield Finding(here, "must have a command or a python function to run")
+            yield ConfigFinding(here, "must have a command or a python function to run")
         case given if len(given) == 2:
-            yield Finding(here, "must not have both a command and a python function")
+            yield ConfigFinding(here, "must not have both a command and a python function")
     for key in _ONLY_COMMANDS:
         if "python" in layers.written and key in layers.written:
-            yield Finding((*here, key), "is for commands only", layers.worker.get(key, NOTHING))
+            yield ConfigFinding((*here, key), "is for commands only", layers.worker.get(key, NOTHING))
     for key in _ONLY_FUNCTIONS:
         if "command" in layers.written and key in layers.worker:
             reason = "is for python functions only: a command is executed"
-            yield Finding((*here, key), reason, layers.worker[key])
+            yield ConfigFinding((*here, key), reason, layers.worker[key])
 
 
-def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | None:
+def _min_healthy(layers: Layers, count: int, findings: list[ConfigFinding]) -> int | None:
     least: int | None = layers.setting("min_healthy")
     if least is not None and least > count:
         findings.append(layers.finding(("min_healthy",), f"must not exceed count ({count})", least))
@@ -150,7 +152,7 @@ def _min_healthy(layers: Layers, count: int, findings: list[Finding]) -> int | N
 
 
 def _template(
-    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[Finding]
+    layers: Layers, folder: Path, breakers: Breakers, sockets: Sockets, findings: list[ConfigFinding]
 ) -> WorkerSpec:
     policies = {table: layers.policy(table, findings) for table in POLICIES}
     policies["restart"] = _restart(layers, policies["restart"], findings)
@@ -189,7 +191,7 @@ def _run(layers: Layers) -> Command | PythonCall:
     return Command(argv, **layers.settings(Command))
 
 
-def _restart(layers: Layers, policy: RestartPolicy, findings: list[Finding]) -> RestartPolicy:
+def _restart(layers: Layers, policy: RestartPolicy, findings: list[ConfigFinding]) -> RestartPolicy:
     if not layers.setting("temporary", False):
         return policy
     chosen = layers.worker.get("restart", {}).get("restart_on", RestartOn.NEVER)
@@ -200,7 +202,7 @@ def _restart(layers: Layers, policy: RestartPolicy, findings: list[Finding]) -> 
 
 
 def _release(
-    layers: Layers, policy: ReleasePolicy | None, folder: Path, findings: list[Finding]
+    layers: Layers, policy: ReleasePolicy | None, folder: Path, findings: list[ConfigFinding]
 ) -> ReleasePolicy | None:
     if policy is None or policy.cwd is None:
         return policy
@@ -211,7 +213,9 @@ def _release(
         return None
 
 
-def _log(layers: Layers, policy: LogPolicy | None, folder: Path, findings: list[Finding]) -> LogPolicy | None:
+def _log(
+    layers: Layers, policy: LogPolicy | None, folder: Path, findings: list[ConfigFinding]
+) -> LogPolicy | None:
     if policy is None or policy.file is None:
         return policy
     try:
@@ -230,7 +234,7 @@ def _env_files(layers: Layers, folder: Path) -> tuple[str, ...]:
     )
 
 
-def _directory(layers: Layers, folder: Path, findings: list[Finding]) -> str | None:
+def _directory(layers: Layers, folder: Path, findings: list[ConfigFinding]) -> str | None:
     cwd: str | None = layers.setting("cwd")
     if cwd is None or not cwd or "\0" in cwd:
         return cwd  # the spec refuses it with a reason

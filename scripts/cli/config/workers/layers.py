@@ -24,7 +24,7 @@ from rekindle.actors.spec.surroundings import CgroupPolicy, Rlimits
 from rekindle.actors.spec.validation import settings_of
 
 from ..file_tables import POLICIES, Given, arguments
-from ..problems import NOTHING, Finding, KeyPath
+from ..problems import NOTHING, ConfigFinding, KeyPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Layers:
         """The environment, merged variable by variable."""
         return {**self.file_variables, **self.defaults.get("env", {}), **self.worker.get("env", {})}
 
-    def policy(self, table: str, findings: list[Finding]) -> Any:
+    def policy(self, table: str, findings: list[ConfigFinding]) -> Any:
         """The preset's policy with the changes of the file; problems are added to the findings."""
         base = _base(PRESETS[self.preset], table)
         given = {**self.defaults.get(table, {}), **self.worker.get(table, {})}
@@ -77,23 +77,25 @@ class Layers:
                 findings.append(self.finding((table, key), problem.reason, value))
             return base
 
-    def finding(self, path: KeyPath, reason: str, value: object = NOTHING) -> Finding:
+    def finding(self, path: KeyPath, reason: str, value: object = NOTHING) -> ConfigFinding:
         """A finding at the key that set the value; at the worker's, if the preset set it."""
         if _has(self.worker, path):
-            return Finding(("worker", self.name, *path), reason, value)
+            return ConfigFinding(("worker", self.name, *path), reason, value)
         if _has(self.defaults, path):
-            return Finding(("defaults", *path), reason, value)
+            return ConfigFinding(("defaults", *path), reason, value)
         origin = "" if value is NOTHING else f"preset {self.preset}"
-        return Finding(("worker", self.name, *path), reason, value, origin)
+        return ConfigFinding(("worker", self.name, *path), reason, value, origin)
 
 
-def default_findings(defaults: Given) -> Iterator[Finding]:
+def default_findings(defaults: Given) -> Iterator[ConfigFinding]:
     """The defaults that every preset refuses, also when every worker overrides them."""
     for table in POLICIES:
         for name, value in defaults.get(table, {}).items():
             problems = [_refusal(_base(preset, table), table, name, value) for preset in PRESETS.values()]
             if problems[0] is not None and all(problems):
-                yield Finding(("defaults", table, name), problems[0].reason, value, wrong_in_itself=True)
+                yield ConfigFinding(
+                    ("defaults", table, name), problems[0].reason, value, wrong_in_itself=True
+                )
 
 
 _EMPTY: Mapping[str, Any] = {

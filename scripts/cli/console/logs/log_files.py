@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from ...state_files import LOG_FILES_NAME
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a file raises that was rotated away meanwhile, is damaged, or is not a log file."""
 
 _ROTATED = re.compile(r"(\.\d+|[.-]\d{8}[-.\dT]*)(\.gz)?")
 """What Rekindle and logrotate append to the name of a rotated file."""

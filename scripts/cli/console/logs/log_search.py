@@ -7,13 +7,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO
 
-from .log_files import opened, rotations
-from .logged_line import LoggedLine, Wanted, read, stamp, stamp_of
+from .log_files import UNREADABLE, opened, rotations
+from .logged_line import LineFilter, LoggedLine, read, stamp, stamp_of
 
 BLOCK = 256 * 1024
+LONGEST_LINE = 512 * 1024
+"""Longer lines are passed over; Rekindle cuts lines at 64 KiB, and JSON writes a byte as up to 6."""
 
 
-def lines_since(path: str, wanted: Wanted) -> Iterator[LoggedLine]:
+def lines_since(path: str, wanted: LineFilter) -> Iterator[LoggedLine]:
     """All wanted lines, oldest first."""
     for each in _recent(path, wanted):
         try:
@@ -21,11 +23,11 @@ def lines_since(path: str, wanted: Wanted) -> Iterator[LoggedLine]:
                 if not each.endswith(".gz"):
                     _seek(file, wanted.since)
                 yield from _matching(file, wanted)
-        except (FileNotFoundError, EOFError):
-            continue  # rotated away meanwhile
+        except UNREADABLE:
+            continue
 
 
-def last_lines(path: str, wanted: Wanted, most: int) -> list[LoggedLine]:
+def last_lines(path: str, wanted: LineFilter, most: int) -> list[LoggedLine]:
     """The last wanted lines, oldest first."""
     found: deque[LoggedLine] = deque()
     for each in reversed(_recent(path, wanted)):
@@ -35,12 +37,12 @@ def last_lines(path: str, wanted: Wanted, most: int) -> list[LoggedLine]:
             with opened(each) as file:
                 newest_first = _last_of(file, wanted, most - len(found), is_plain=not each.endswith(".gz"))
                 found.extendleft(newest_first)
-        except (FileNotFoundError, EOFError):
+        except UNREADABLE:
             continue
     return list(found)
 
 
-def _recent(path: str, wanted: Wanted) -> list[str]:
+def _recent(path: str, wanted: LineFilter) -> list[str]:
     """The files that may have wanted lines, oldest first."""
     recent = []
     for each in rotations(path):
@@ -53,24 +55,20 @@ def _recent(path: str, wanted: Wanted) -> list[str]:
     return recent
 
 
-def _matching(file: IO[bytes], wanted: Wanted) -> Iterator[LoggedLine]:
-    position, end = file.tell(), wanted.ends.get(os.fstat(file.fileno()).st_ino)
-    for line in file:
-        position += len(line)
-        if not line.endswith(b"\n") or (end is not None and position > end):
-            return  # not whole yet
-        found = read(line[:-1])
+def _matching(file: IO[bytes], wanted: LineFilter) -> Iterator[LoggedLine]:
+    for line in forward(file, wanted.ends.get(os.fstat(file.fileno()).st_ino)):
+        found = None if line is None else read(line)
         if found is not None and wanted.matches(found):
             yield found
 
 
-def _last_of(file: IO[bytes], wanted: Wanted, most: int, *, is_plain: bool) -> list[LoggedLine]:
+def _last_of(file: IO[bytes], wanted: LineFilter, most: int, *, is_plain: bool) -> list[LoggedLine]:
     """The last wanted lines of one file, newest first."""
     if not is_plain:
         return list(reversed(deque(_matching(file, wanted), maxlen=most)))
     found: list[LoggedLine] = []
-    for line in _backward(file, wanted.ends.get(os.fstat(file.fileno()).st_ino)):
-        logged = read(line)
+    for line in backward(file, wanted.ends.get(os.fstat(file.fileno()).st_ino)):
+        logged = None if line is None else read(line)
         if logged is not None and logged.at < wanted.since:
             break
         if logged is not None and wanted.matches(logged):
@@ -80,22 +78,39 @@ def _last_of(file: IO[bytes], wanted: Wanted, most: int, *, is_plain: bool) -> l
     return found
 
 
-def _backward(file: IO[bytes], end: int | None) -> Iterator[bytes]:
-    """The lines of a file from its end; a last line without a line end is not whole yet."""
+def forward(file: IO[bytes], end: int | None = None) -> Iterator[bytes | None]:
+    """The whole lines of a file from where it stands; None for each part of a line that is too long."""
+    position, is_cut = file.tell(), False
+    while part := file.readline(LONGEST_LINE):
+        position += len(part)
+        is_whole = part.endswith(b"\n")
+        if (end is not None and position > end) or (not is_whole and len(part) < LONGEST_LINE):
+            return  # not whole yet
+        yield part[:-1] if is_whole and not is_cut else None
+        is_cut = not is_whole
+
+
+def backward(file: IO[bytes], end: int | None) -> Iterator[bytes | None]:
+    """The lines of a file from its end; a last line without a line end is not whole yet.
+
+    Of a line that is too long each part is None.
+    """
     position = file.seek(0, os.SEEK_END)
     position = position if end is None else min(position, end)
-    begun = b""
-    is_end = True
+    begun, is_end, is_cut = b"", True, False
     while position > 0:
         size = min(BLOCK, position)
         position -= size
         file.seek(position)
         begun, *lines = (file.read(size) + begun).split(b"\n")
-        if is_end and lines:
+        if lines and (is_end or is_cut):
             lines.pop()
-            is_end = False
+            is_end = is_cut = False
         yield from reversed(lines)
-    if not is_end:
+        if len(begun) > LONGEST_LINE:
+            begun, is_cut = b"", True
+            yield None
+    if not is_end and not is_cut:
         yield begun
 
 
@@ -105,12 +120,12 @@ def _seek(file: IO[bytes], since: str) -> None:
     while since and high - low > BLOCK:
         middle = (low + high) // 2
         file.seek(middle)
-        file.readline()
-        at = stamp_of(file.readline())
+        file.readline(LONGEST_LINE)
+        at = stamp_of(file.readline(LONGEST_LINE))
         if at is not None and at < since:
             low = middle
         else:
             high = middle
     file.seek(low)
     if low:
-        file.readline()
+        file.readline(LONGEST_LINE)

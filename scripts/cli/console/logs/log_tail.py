@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
-from .log_files import opened, rotations
-from .logged_line import LoggedLine, Wanted, read
+from .log_files import UNREADABLE, opened, rotations
+from .logged_line import LineFilter, LoggedLine, read
 
 MOST_AT_ONCE = 4 * 1024 * 1024
 """How much is read at a time."""
@@ -18,7 +18,7 @@ LONGEST_LINE = 1024 * 1024
 class LogTail:
     """The lines that are added to a log file from now on."""
 
-    def __init__(self, path: str, wanted: Wanted) -> None:
+    def __init__(self, path: str, wanted: LineFilter) -> None:
         self._path = path
         self._wanted = wanted
         self._file: IO[bytes] | None = None
@@ -42,7 +42,7 @@ class LogTail:
             if not following:
                 return
             for each in following[:-1]:
-                with suppress(FileNotFoundError, EOFError), opened(each) as file:
+                with suppress(*UNREADABLE), opened(each) as file:
                     yield from self._rest(file)
             self._file.close()
             self._open()

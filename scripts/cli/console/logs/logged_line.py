@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ...render.text import printable
 
-_AT = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
-_TEXT = re.compile(rb"(" + _AT + rb") (\S+) (\d+) (\w+) \| (.*)", re.DOTALL)
+_AT = rb"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+_TEXT = re.compile(rb"(" + _AT + rb") (\S+) (\d{1,15}) (\w+) \| (.*)", re.DOTALL)
 _STAMP = re.compile(rb'(?:\{"at":")?(' + _AT + rb")")
 
 
@@ -33,12 +33,12 @@ class LoggedLine(NamedTuple):
             "component_id": self.worker,
             "generation": self.generation,
             "stream": self.stream,
-            "text": "\t".join(printable(part) for part in self.text.rstrip("\r").split("\t")),
-            "at_wall_ms": round(datetime.fromisoformat(self.at).timestamp() * 1000),
+            "text": shown_text(self.text),
+            "at_wall_ms": wall_ms(self.at),
         }
 
 
-class Wanted(NamedTuple):
+class LineFilter(NamedTuple):
     """Which lines are wanted."""
 
     workers: Collection[str]
@@ -55,10 +55,23 @@ class Wanted(NamedTuple):
         return self.pattern is None or self.pattern.search(line.text) is not None
 
 
+def shown_text(text: str) -> str:
+    """A text as the supervisor would return it; its control characters are escaped, but tabs."""
+    return "\t".join(printable(part) for part in text.rstrip("\r").split("\t"))
+
+
 def stamp(wall_ms: int) -> str:
     """A time as it stands in a file."""
     seconds, ms = divmod(wall_ms, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03}Z"
+
+
+def wall_ms(at: str) -> int | None:
+    """The time that stands in a file; None if there is no such time."""
+    try:
+        return round(datetime.fromisoformat(at).timestamp() * 1000)
+    except ValueError:
+        return None
 
 
 def stamp_of(line: bytes) -> str | None:
@@ -77,7 +90,7 @@ def read(line: bytes) -> LoggedLine | None:
     at, worker, generation, stream, text = (
         part.decode("utf-8", "backslashreplace") for part in found.groups()
     )
-    return LoggedLine(at, worker, int(generation), stream, text)
+    return None if wall_ms(at) is None else LoggedLine(at, worker, int(generation), stream, text)
 
 
 def _read_json(line: bytes) -> LoggedLine | None:
@@ -87,5 +100,7 @@ def _read_json(line: bytes) -> LoggedLine | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     texts = (read.at, read.worker, read.stream, read.text)
-    is_ours = type(read.generation) is int and all(isinstance(text, str) for text in texts)
-    return read if is_ours and _STAMP.fullmatch(read.at.encode()) else None
+    if type(read.generation) is not int or not all(isinstance(text, str) for text in texts):
+        return None
+    is_time = _STAMP.fullmatch(read.at.encode(errors="replace")) and wall_ms(read.at) is not None
+    return read if is_time and 0 <= read.generation < 10**15 and read.stream.isascii() else None

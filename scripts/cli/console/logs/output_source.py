@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from ...client import ControlClient, ControlError, InvalidRequestError, NoSupervisorError, path_of
 from ..clock import now_ms
 from ..exits import say
+from ..options import Where
 from ..targets import Known
 from ..terminal import exit_if_unread
 from .log_files import known_files, rotations
 from .log_search import last_lines, lines_since
 from .log_tail import LogTail
-from .logged_line import LoggedLine, Wanted, stamp
+from .logged_line import LineFilter, LoggedLine, stamp
 
 GLANCE_S = 0.2
 """The interval between two looks; what is written in between is buffered."""
@@ -49,10 +50,10 @@ class Query(NamedTuple):
         """The earliest time of a line."""
         return 0 if self.since_ms is None else max(0, now_ms() - round(self.since_ms))
 
-    def wanted(self, workers: Sequence[str]) -> Wanted:
+    def wanted(self, workers: Sequence[str]) -> LineFilter:
         """The same for log files."""
         since = stamp(self.since_wall_ms) if self.since_wall_ms else ""
-        return Wanted(frozenset(workers), since, self.pattern, self.ends)
+        return LineFilter(frozenset(workers), since, self.pattern, self.ends)
 
     def matches(self, line: Line) -> bool:
         """Whether a line of the supervisor is wanted."""
@@ -65,7 +66,7 @@ class OutputSource:
     """The output of some workers."""
 
     def __init__(
-        self, client: ControlClient, state: Path, declared: Mapping[str, str], names: Sequence[str]
+        self, client: ControlClient, state: Where, declared: Mapping[str, str], names: Sequence[str]
     ) -> None:
         """Look for the workers.
 
@@ -74,7 +75,7 @@ class OutputSource:
             NoSupervisorError: no supervisor runs, and there are no log files.
         """
         self._client = client
-        files = _readable({**known_files(state), **declared})
+        files = _readable({**known_files(state), **declared}) if isinstance(state, Path) else {}
         known = self._known(files, names)
         found = dict.fromkeys(id_ for name in names for id_ in known.found(name))
         self.chosen = list(found) if names else list(known.ids)
@@ -102,7 +103,8 @@ class OutputSource:
             ControlError: the first request failed.
         """
         tails = [
-            LogTail(path, Wanted(frozenset(ids), "", query.pattern)) for path, ids in self._by_path().items()
+            LogTail(path, LineFilter(frozenset(ids), "", query.pattern))
+            for path, ids in self._by_path().items()
         ]
         ends = {inode: at for tail in tails for inode, at in tail.begin.items()}
         yield from self.lines(query._replace(ends=ends))
