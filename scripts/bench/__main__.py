@@ -1,6 +1,7 @@
 """Measures Rekindle, prints the figures, and writes them as JSON on request.
 
-The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `warm` (the same for Python
+The parts: `restarts` (from SIGKILL to running again, beside a bare loop in C), `crowds` (among 3,000
+workers, and up to 3,000 killed at once), `warm` (the same for Python
 functions, executed, warm and on standby), `start` (of `rekindle run`, and `rekindle status`), `costs`
 (memory, threads and CPU time while nothing happens), `probes` (CPU time of a thousand liveness probes),
 `events` (from SIGKILL to the event at clients), `output` (how fast a worker can write, beside a plain pipe),
@@ -16,6 +17,8 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -32,16 +35,17 @@ from .comparison import (
     compare_events,
     compare_restarts,
 )
+from .crowds import crowd_lines, measure_crowds
 from .events import lines, measure_events
 from .executors import executor_table, measure_executors
 from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
 from .output import line, measure_output
-from .peers.race import race_table, run_race
+from .peers.race import Race, race_table, run_race
 from .probes import line as probe_line
 from .probes import measure_probes
-from .restarts import CROWD, MASS, RestartFigures, measure_restarts
+from .restarts import MASS, RestartFigures, measure_restarts
 from .start import measure_start, start_lines
 from .storm import chaos_table, measure_chaos
 from .supervisor import Cost, measure_costs, packages_pss_mb
@@ -49,7 +53,19 @@ from .upgrades import measure_upgrades, upgrade_line
 from .warm import measure_warm, warm_lines
 
 PARTS = (
-    *("restarts", "warm", "start", "costs", "probes", "events", "output", "flood", "executors", "upgrades"),
+    *(
+        "restarts",
+        "crowds",
+        "warm",
+        "start",
+        "costs",
+        "probes",
+        "events",
+        "output",
+        "flood",
+        "executors",
+        "upgrades",
+    ),
     "chaos",
 )
 
@@ -57,9 +73,10 @@ PARTS = (
 def main() -> None:
     """Run the parts that the arguments name."""
     options = _arguments()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # ends what it has started
     with programs() as built:
         if options.peers:
-            _race(built)
+            _race(built, options)
             return
         figures = (_measure if options.against is None else _compare)(built, options)
     if options.json:
@@ -83,6 +100,15 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="measure other supervisors by turns, installed into a temporary folder; takes up to 10 minutes",
     )
+    parser.add_argument(
+        "--peers-in", type=Path, metavar="DIR", help="with --peers: install them there, and use them again"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="NAME,…", help="with --peers: the sides whose names begin so"
+    )
+    parser.add_argument(
+        "--counts", default="10,100,1000", metavar="N,…", help="with --peers: numbers of workers, of these"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file as well")
     parser.add_argument("--rounds", type=int, default=300, help="single kills for each number of workers")
     parser.add_argument(
@@ -98,11 +124,18 @@ def _arguments() -> argparse.Namespace:
     return options
 
 
-def _race(built: Programs) -> None:
+def _race(built: Programs, options: argparse.Namespace) -> None:
     if built.kind != "c":
         raise SystemExit("the race with other supervisors needs a C compiler")
-    runners = run_race(built, partial(print, flush=True))
-    print(f"\n{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores\n\n{race_table(runners)}")
+    race = Race(
+        counts=tuple(int(count) for count in options.counts.split(",")),
+        names=tuple(name for name in options.only.split(",") if name),
+        folder=options.peers_in,
+    )
+    begun = os.getloadavg()[0]
+    runners = run_race(built, race, partial(print, flush=True))
+    machine = f"{os.cpu_count()} cores, load average {begun:.1f} before and {os.getloadavg()[0]:.1f} after"
+    print(f"\n{datetime.now(UTC):%Y-%m-%d}, {machine}\n\n{race_table(runners)}")
 
 
 def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
@@ -118,6 +151,11 @@ def _measure(built: Programs, options: argparse.Namespace) -> dict[str, object]:
         warm = measure_warm(built, rounds=max(1, options.rounds // 3))
         print("\n".join(warm_lines(warm)), flush=True)
         figures["warm"] = asdict(warm)
+    if "crowds" in options.parts:
+        print("measuring crowds: the floor and Rekindle by turns ...", flush=True)
+        crowds = measure_crowds(built, rounds=max(1, options.rounds // 3))
+        print("\n".join(crowd_lines(crowds)), flush=True)
+        figures["crowds"] = asdict(crowds)
     if "start" in options.parts:
         print("measuring the start of `rekindle run`, and `rekindle status` ...", flush=True)
         start = measure_start(built)
@@ -210,7 +248,6 @@ def _table(restarts: RestartFigures) -> str:
         )
         lines.append(_line(f"kill -> death known, workers: {floor.workers}", floor.seen, rekindle.seen))
     lines.append(_line(f"{MASS} killed at once -> all running", restarts.mass_floor, restarts.mass))
-    lines.append(_line(f"{CROWD} killed at once -> all running", None, restarts.crowd))
     return "\n".join(lines)
 
 

@@ -30,6 +30,8 @@ _WORDS = 8
 _SLOT_BYTES = _WORDS * 8
 _STARTS, _PID, _STARTED_NS, _SEEN_NS = range(4)
 
+_LEAST_BYTES = 2 << 20
+"""A smaller file would be hashed at each start, as part of the worker's code. Unused pages take no memory."""
 _POLL_S = 0.000_1
 _DEADLINE_S = 30.0
 
@@ -65,7 +67,8 @@ class Arena:
         self.slots = slots
         self._deadline_s = deadline_s
         if create:
-            path.write_bytes(bytes(slots * _SLOT_BYTES))
+            with path.open("wb") as file:
+                file.truncate(max(_LEAST_BYTES, slots * _SLOT_BYTES))
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
         self._words = memoryview(self._map).cast("Q")

@@ -11,8 +11,7 @@ from .floor import Programs, fresh_arena, running_floor
 from .measure import Row, Summary, mass_kills, single_kills
 from .supervisor import running_rekindle
 
-MASS, CROWD = 100, 1000
-CROWD_ROUNDS = 3
+MASS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,6 @@ class RestartFigures:
     mass_floor: Summary
     """A hundred killed at once."""
     mass: Summary
-    crowd: Summary
-    """A thousand, under Rekindle alone."""
 
 
 def measure_restarts(
@@ -47,9 +44,7 @@ def measure_restarts(
             pairs.append(Pair(*single_kills(arenas, rounds)))
     with _side_by_side(built, MASS) as arenas:
         mass_floor, mass = mass_kills(arenas, mass_rounds)
-    with fresh_arena(CROWD) as arena, running_rekindle(built, arena):
-        (crowd,) = mass_kills([arena], CROWD_ROUNDS)
-    return RestartFigures(built.kind, tuple(pairs), mass_floor, mass, crowd)
+    return RestartFigures(built.kind, tuple(pairs), mass_floor, mass)
 
 
 @contextmanager

@@ -50,12 +50,13 @@ def measure_start(built: Programs, rounds: int = 5, code: Checkout = THIS) -> St
         with tempfile.TemporaryDirectory(prefix="rekindle-bench-") as folder:
             new.append(_first_start_ms(built, Path(folder), code))
             known.append(_first_start_ms(built, Path(folder), code))
-    status, pss = {}, 0.0
-    for workers in MANY:
-        status[workers], memory = _status(built, workers, rounds, code)
-        pss = memory if workers == MANY[0] else pss
+    answers = {workers: _status(built, workers, rounds, code) for workers in MANY}
     return StartFigures(
-        statistics.median(packages), statistics.median(new), statistics.median(known), status, pss
+        statistics.median(packages),
+        statistics.median(new),
+        statistics.median(known),
+        {workers: took for workers, (took, _) in answers.items()},
+        answers[MANY[0]][1],
     )
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from rekindle.actors import System
 from rekindle.actors.gateways.api.app import create_app
+from rekindle.actors.gateways.server_identity import identity
 from rekindle.actors.gateways.serving.call_pools import CallPools
-from rekindle.actors.gateways.serving.server_thread import ServerThread, identity
+from rekindle.actors.gateways.serving.server_thread import ServerThread
 from rekindle.actors.gateways.serving.uvicorn_server import HttpProtocol
 from rekindle.cli.supervise.platform.memory import settle
 from rekindle.persistence import open_store

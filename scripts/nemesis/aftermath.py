@@ -113,7 +113,9 @@ def _stored(database: Database) -> dict[str, Any]:
         " FROM rekindle_death ORDER BY id"
     )
     names = ("worker", "generation", "died_at_wall_ms", "cause", "exit_code", "signal", "action")
-    events = database.rows("SELECT id, type, component_id, payload FROM rekindle_event ORDER BY id")
+    events = database.rows(
+        "SELECT id, type, component_id, at_wall_ms, payload FROM rekindle_event ORDER BY id"
+    )
     counters = database.rows("SELECT component_id, restart_count FROM rekindle_worker_restart_policy")
     jobs = database.rows(
         "SELECT id, payload, state, attempts, crash_count, queue, key, batch_counts"
@@ -134,13 +136,14 @@ def _stored(database: Database) -> dict[str, Any]:
     }
 
 
-def _event(number: int, type_: str, worker: str | None, payload: str) -> EventRow:
+def _event(number: int, type_: str, worker: str | None, at_wall_ms: int, payload: str) -> EventRow:
     given = json.loads(payload)
     lost = type_ == "events_lost"
     return EventRow(
         id=number,
         type=type_,
         worker=worker,
+        at_wall_ms=at_wall_ms,
         generation=given.get("generation"),
         pid=given.get("pid"),
         action=given.get("action") or "",

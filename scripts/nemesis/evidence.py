@@ -151,6 +151,7 @@ class EventRow:
     id: int
     type: str
     worker: str | None
+    at_wall_ms: int = 0
     generation: int | None = None
     pid: int | None = None
     action: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.virtual.simulated_system import Listener, SimulatedSystem, W, lives, uptimes, worker, workers
 
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.usage import Usage
 from rekindle.actors.messages import (
@@ -118,14 +118,14 @@ def test_an_outage_of_ten_minutes_is_one_alert_until_it_ends() -> None:
     system.start()
     system.run(500)
     assert [(each.kind, each.message) for each in report(system).alerts if each.is_active] == [
-        (Kind.BREAKER, "db is away, 10 workers held")
+        (AlertKind.BREAKER, "db is away, 10 workers held")
     ]
     opened = [event.alert for _, event in system.events(AlertChanged) if event.happening is Happening.OPENED]
-    assert [each.kind for each in opened if each.kind is Kind.BREAKER] == [Kind.BREAKER]
-    before = [each for each in opened if each.kind is Kind.CRASHED]
+    assert [each.kind for each in opened if each.kind is AlertKind.BREAKER] == [AlertKind.BREAKER]
+    before = [each for each in opened if each.kind is AlertKind.CRASHED]
     assert all(each.severity is Severity.WARNING for each in before)
     system.run(600)
-    assert [each.is_active for each in report(system).alerts if each.kind is Kind.BREAKER] == [False]
+    assert [each.is_active for each in report(system).alerts if each.kind is AlertKind.BREAKER] == [False]
 
 
 def test_an_alert_that_is_not_there_cannot_be_noted() -> None:
@@ -199,12 +199,12 @@ def test_a_toxic_job_is_an_alert_until_an_operator_retries_or_drops_it() -> None
     system.start()
     assert system.memory.jobs.claim("tag", W, 1, "") is not None
     system.run(100)
-    (alert,) = (each for each in report(system).alerts if each.kind is Kind.TOXIC)
+    (alert,) = (each for each in report(system).alerts if each.kind is AlertKind.TOXIC)
     assert (alert.is_active, alert.queue, alert.work_item) == (True, "tag", job)
     system.memory.jobs.retry([job])
     system.actors.watch.tell(QueuesTouched((job,)))
     system.run(2)
-    (alert,) = (each for each in report(system).alerts if each.kind is Kind.TOXIC)
+    (alert,) = (each for each in report(system).alerts if each.kind is AlertKind.TOXIC)
     assert not alert.is_active
 
 
@@ -248,7 +248,7 @@ def test_what_was_wrong_with_a_former_run_itself_is_over_with_it() -> None:
     system = SimulatedSystem(alerts=POLICY).start()
     system.actors.persistence.tell(ActorReplaced("Broker", "ValueError()"))
     system.run(1)
-    assert [alert.kind for alert in active(system)] == [Kind.INTERNAL]
+    assert [alert.kind for alert in active(system)] == [AlertKind.INTERNAL]
     system.restart_application()
     system.start().run(1)
     assert active(system) == []

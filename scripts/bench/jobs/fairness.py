@@ -12,12 +12,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rekindle.actors import JobPolicy, PythonCall, System, WorkerSpec
-from rekindle.actors.facts.jobs import JobView, NewJob
+from rekindle.actors.facts.jobs import JobView, NewJob, QueueStats
 from rekindle.persistence import open_queue, open_store
 from rekindle.worker.jobs import Job, JobWorker
 
@@ -83,7 +84,7 @@ def run_fairness(where: str, folder: Path, jobs: int, seed: int, supervisor_ever
         next_kill = last + supervisor_every_s * chance.uniform(0.5, 1.5)
         while ended < jobs and time.monotonic() < last + PATIENCE_S:
             time.sleep(0.2)
-            now = sum(stats.completed + stats.toxic for stats in queue.stats())
+            now = _ended(queue.stats())
             ended, last = (now, time.monotonic()) if now > ended else (ended, last)
             # Not before the present supervisor has got somewhere: its start may take long on a busy machine.
             if time.monotonic() > next_kill and ended > at_start:
@@ -118,6 +119,10 @@ def run_fairness(where: str, folder: Path, jobs: int, seed: int, supervisor_ever
     )
 
 
+def _ended(queues: Iterable[QueueStats]) -> int:
+    return sum(stats.completed + stats.toxic for stats in queues)
+
+
 def _is_right(job: JobView) -> bool:
     return job.result == f'{{"attempt":{job.attempts}}}'
 
@@ -128,7 +133,11 @@ def _serve(where: str, log: Path, seed: int) -> subprocess.Popen[bytes]:
 
 
 def serve(where: str, log: Path, seed: int) -> None:
-    """Run the workers, and kill one of them from time to time, until this process is ended."""
+    """Run the workers, and kill one of them from time to time, until this process is ended.
+
+    A kill waits until a job has ended since the last one. Kills by the clock alone come faster than workers
+    can start on a machine that is busy enough: then they end worker after worker before it has begun a job.
+    """
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     chance = random.Random(seed)
@@ -139,8 +148,13 @@ def serve(where: str, log: Path, seed: int) -> None:
         for number in range(WORKERS)
     ]
     with System(specs, store=open_store(where)) as system:
+        at_last_kill = -1
         while not stopped:
             time.sleep(chance.uniform(0.2, 0.8))
+            ended = _ended(system.jobs.stats())
+            if ended == at_last_kill:
+                continue
+            at_last_kill = ended
             worker = chance.choice(system.report().workers)
             if worker.pid is not None:
                 with log.open("a") as file:

@@ -25,7 +25,7 @@ from .system_peers import SYSTEM_PEERS
 FEW, MASS, CROWD = 10, 100, 1000
 ROUND_S = 1.2
 """The least time between two kills of one supervisor: runit and s6 wait after a process of less than 1 s."""
-START_S = 30.0
+START_S = 45.0
 """How long workers may take to start, or to return."""
 MOST_S = 540.0
 """When no further measurement begins."""
@@ -48,45 +48,71 @@ class Runner:
     trouble: str = ""
 
 
-def run_race(built: Programs, say: Callable[[str], None], *, rounds: int = 20) -> list[Runner]:
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What is measured."""
+
+    counts: tuple[int, ...] = (FEW, MASS, CROWD)
+    """The numbers of workers."""
+    names: tuple[str, ...] = ()
+    """The sides whose names begin so; empty: all of them."""
+    folder: Path | None = None
+    """Where the peers are installed, and found again; None: in a temporary folder."""
+    rounds: int = 15
+
+    def has(self, name: str) -> bool:
+        """Whether this side takes part."""
+        return not self.names or name.replace("*", "").startswith(self.names)
+
+
+def run_race(built: Programs, race: Race, say: Callable[[str], None]) -> list[Runner]:
     """Install what the machine can get, measure all of them, and return them; less after Ctrl-C."""
     deadline = time.monotonic() + MOST_S
     runners: list[Runner] = []
     folder = tempfile.TemporaryDirectory(prefix="rekindle-peers-", ignore_cleanup_errors=True)
     with folder as name, suppress(KeyboardInterrupt):
-        runners = [*_own(built), *_installed(Path(name), built, say)]
-        say(f"measuring {len(runners)} supervisors by turns: {FEW} workers each ...")
-        _few(runners, rounds, deadline)
-        say(f"{MASS} workers each ...")
-        _mass(runners, deadline)
-        for runner in runners:
+        runners = [*_own(race, built), *_installed(race, Path(name), built, say)]
+        if FEW in race.counts:
+            say(f"measuring {len(runners)} supervisors by turns: {FEW} workers each ...")
+            _few(runners, race.rounds, deadline)
+        if MASS in race.counts:
+            say(f"{MASS} workers each ...")
+            _mass(runners, deadline)
+        for runner in runners if CROWD in race.counts else ():
             say(f"{CROWD} workers: {runner.name} ...")
             _crowd(runner, deadline)
     return runners
 
 
-def _own(built: Programs) -> list[Runner]:
+def _own(race: Race, built: Programs) -> list[Runner]:
     def rekindle(*worker: str) -> Start:
         return lambda arena: THIS.supervising("supervised", arena, "0", *worker)
 
-    return [
+    sides = (
         Runner("floor (loop in C)", "C", partial(running_floor, built)),
         Runner("**Rekindle**", "C", rekindle(*built.worker)),
         Runner("**Rekindle**, warm", "Python", rekindle("--warm")),
         Runner("**Rekindle**, standby", "Python", rekindle("--standby")),
         Runner("**Rekindle**, executed", "Python", rekindle("--python")),
-    ]
+    )
+    return [side for side in sides if race.has(side.name)]
 
 
-def _installed(folder: Path, built: Programs, say: Callable[[str], None]) -> Iterator[Runner]:
+def _installed(race: Race, folder: Path, built: Programs, say: Callable[[str], None]) -> Iterator[Runner]:
     for number, peer in enumerate((*PYTHON_PEERS, *SYSTEM_PEERS)):
-        say(f"installing {peer.name} ...")
-        installed = folder / f"installed-{number}"
-        try:
-            peer.install(installed)
-        except (PeerMissingError, OSError) as error:
-            say(f"skipped: {peer.name}: {error}")
+        if not race.has(peer.name):
             continue
+        installed = (race.folder or folder) / f"installed-{number}"
+        done = installed.with_suffix(".done")
+        if not done.exists():
+            say(f"installing {peer.name} ...")
+            try:
+                installed.parent.mkdir(parents=True, exist_ok=True)
+                peer.install(installed)
+            except (PeerMissingError, OSError) as error:
+                say(f"skipped: {peer.name}: {error}")
+                continue
+            done.touch()
         start = partial(_running, peer, installed, folder, built)
         yield Runner(peer.name, "Python" if peer.is_python else "C", start)
 
@@ -120,8 +146,9 @@ def _few(runners: list[Runner], rounds: int, deadline: float) -> None:
             if time.monotonic() > deadline:
                 break
             ends = time.monotonic() + ROUND_S
-            for runner, arena in begun:
-                _try(runner, partial(_kill_twice, runner, arena, number % FEW))
+            for runner, arena in tuple(begun):
+                if not _try(runner, partial(_kill_twice, runner, arena, number % FEW)):
+                    begun.remove((runner, arena))
             time.sleep(max(0.0, ends - time.monotonic()))
 
 
@@ -133,10 +160,11 @@ def _kill_twice(runner: Runner, arena: Arena, slot: int) -> None:
 def _mass(runners: list[Runner], deadline: float, rounds: int = 3) -> None:
     with _begun(runners, MASS) as begun:
         for _ in range(rounds):
-            for runner, arena in begun:
+            for runner, arena in tuple(begun):
                 if time.monotonic() > deadline:
                     return
-                _try(runner, partial(_kill_all, runner.mass, arena))
+                if not _try(runner, partial(_kill_all, runner.mass, arena)):
+                    begun.remove((runner, arena))
             time.sleep(ROUND_S)
 
 
@@ -154,11 +182,14 @@ def _kill_all(times: list[float], arena: Arena) -> None:
     times.append(arena.kill_all_and_wait() / 1e6)
 
 
-def _try(runner: Runner, measure: Callable[[], None]) -> None:
+def _try(runner: Runner, measure: Callable[[], None]) -> bool:
+    """Measure; False if it failed: a supervisor that has lost a worker is not killed again and again."""
     try:
         measure()
     except (TimeoutError, OSError) as error:
         runner.trouble = runner.trouble or str(error)
+        return False
+    return True
 
 
 def race_table(runners: list[Runner]) -> str:

@@ -11,16 +11,24 @@ CLEARS = frozenset({"worker_reset", "failure_lifted"})
 
 
 def counters_equal_the_history(evidence: Evidence) -> Iterator[str]:
-    """A stored counter, and each count that an event tells, equals the restarts since the last reset."""
+    """A stored counter, and each count that an event tells, equals the restarts since the last reset.
+
+    A death that was kept aside while another run used the store is told late, with its own time and with
+    the count of that time: it counts unless the worker was reset after it.
+    """
     counts: Counter[str] = Counter()
+    cleared: dict[str, int] = {}
+    latest = 0
     for event in evidence.events:
+        is_late, latest = event.at_wall_ms < latest, max(latest, event.at_wall_ms)
         if event.worker is None:
             continue
         if event.type in CLEARS:
-            counts[event.worker] = 0
+            counts[event.worker], cleared[event.worker] = 0, event.at_wall_ms
         elif event.type == "worker_died":
-            counts[event.worker] += event.action == "restart"
-            if event.restart_count not in (None, counts[event.worker]):
+            was_reset = is_late and event.at_wall_ms <= cleared.get(event.worker, -1)
+            counts[event.worker] += event.action == "restart" and not was_reset
+            if not is_late and event.restart_count not in (None, counts[event.worker]):
                 yield (
                     f"event {event.id} tells {event.restart_count} restarts of {event.worker},"
                     f" the events before it make {counts[event.worker]}"

@@ -235,3 +235,15 @@ def test_the_workers_of_one_table_share_a_position() -> None:
     system.run(30)
     assert stopped(system) == ["worker:web:0"]
     assert len(system.starts("worker:api:1")) == 1
+
+
+def test_one_for_all_waits_for_a_delay_of_the_former_run_before_any_member_starts() -> None:
+    slow_c = (member("a"), member("b"), member("c", restart={"initial_delay_s": 30.0}))
+    system = crew(ALL, specs=slow_c, scripts={"c": ONCE_MORE}).start()
+    system.run(20)
+    system.restart_application()
+    system.start()
+    system.run(5)
+    assert starts(system) == []
+    system.run(60)
+    assert healthy(system) == {"a", "b", "c"}

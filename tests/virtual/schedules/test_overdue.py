@@ -7,7 +7,7 @@ from tests.virtual.conftest import SystemFactory
 from tests.virtual.schedules.scheduled import by_clock
 from tests.virtual.simulated_system import SimulatedSystem, W, lives, worker
 
-from rekindle.actors.facts.alert import Kind
+from rekindle.actors.facts.alert import AlertKind
 from rekindle.actors.messages import (
     AddWorker,
     ChangeWorkers,
@@ -27,7 +27,7 @@ GOOD, BAD = exits(after_s=1), exits(1, after_s=1)
 
 def overdue(system: SimulatedSystem) -> list[bool]:
     """Whether each alert about it is still open."""
-    return [alert.is_active for alert in system.memory.alerts() if alert.kind is Kind.OVERDUE]
+    return [alert.is_active for alert in system.memory.alerts() if alert.kind is AlertKind.OVERDUE]
 
 
 def test_the_second_failure_in_a_row_raises_an_alert_which_a_success_resolves(
