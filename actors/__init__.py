@@ -3,6 +3,8 @@
 `System` is the typed front; `messages` has what a host's own actors tell and hear.
 """
 
+from typing import TYPE_CHECKING
+
 from loguru import logger
 
 from .deaths.crash_bundle import Bundle
@@ -33,7 +35,6 @@ from .errors import (
     UnknownWorkerError,
     WorkerCrashedError,
 )
-from .executor import RekindleExecutor
 from .facts.health_status import Status
 from .facts.jobs import JobState as JobStatus
 from .facts.jobs import JobView, QueueStats, Unique
@@ -49,6 +50,7 @@ from .messages import (
     Done,
     EssentialEnded,
     FailureLifted,
+    FenceWorkers,
     GroupEscalated,
     GroupGivenUp,
     GroupRestarting,
@@ -95,6 +97,7 @@ from .messages import (
     StopWorkers,
     WorkerDied,
     WorkerFailed,
+    WorkerPlaced,
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
@@ -132,6 +135,19 @@ from .spec.worker_spec import PauseMode, WorkerSpec
 from .system.facade import System
 from .system.inboxes import EventStream
 
+if TYPE_CHECKING:
+    from .executor import RekindleExecutor
+else:
+
+    def __getattr__(name):
+        """Load the executor when it is used first: a supervisor of workers needs none of it."""
+        if name == "RekindleExecutor":
+            from .executor import RekindleExecutor
+
+            return RekindleExecutor
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # A library stays silent until its host asks for its log: `logger.enable("rekindle")`.
 logger.disable("rekindle")
 
@@ -159,6 +175,7 @@ __all__ = [
     "ExecutorBrokenError",
     "Exit",
     "FailureLifted",
+    "FenceWorkers",
     "Finding",
     "Group",
     "GroupEscalated",
@@ -268,6 +285,7 @@ __all__ = [
     "WorkerCrashedError",
     "WorkerDied",
     "WorkerFailed",
+    "WorkerPlaced",
     "WorkerRecycled",
     "WorkerRemoved",
     "WorkerReset",

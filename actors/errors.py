@@ -35,7 +35,6 @@ from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -91,6 +90,8 @@ class UnknownWorkerError(RekindleError, LookupError):
 
 def near(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """The known names that contain this one, or else are similar to it."""
+    from difflib import get_close_matches  # rarely needed
+
     names = sorted(known)
     having_it = [each for each in names if name and name.casefold() in each.casefold()]
     # The comparison takes time that grows with the square of the length.
@@ -179,8 +180,11 @@ class JobFailedError(RekindleError, RuntimeError):
         """What the job raised, or why it is toxic."""
 
     def __str__(self) -> str:
+        how = {"error": "failed", "toxic": "is toxic", "cancelled": "was cancelled"}.get(
+            self.state, self.state
+        )
         why = f": {self.error.partition(chr(10))[0]}" if self.error else ""
-        return f"job {self.job_id} ended without a result, its state is {self.state}{why}"
+        return f"job {self.job_id} {how}{why}"
 
 
 class TaskError(RekindleError, RuntimeError):

@@ -50,12 +50,12 @@ from .ports import Processes, Receiver, Runtime
 from .rules.worker_health import progress, watchdog
 from .rules.worker_health.health import advance, triggers_of
 from .rules.worker_health.health_states import (
-    Change,
     Checked,
     Elapsed,
     Failed,
     GivenUp,
     Granted,
+    HealthChange,
     Launched,
     Lost,
     Reported,
@@ -392,9 +392,9 @@ class HealthMonitor(ResilientActor):
         self._watch(worker)
         self._mirror.mark(worker)
 
-    def _death(self, worker: ObservedWorker, change: Change, now: float, remains: Remains | None) -> Death:
+    def _death(self, worker: ObservedWorker, change: HealthChange, now: float, left: Remains | None) -> Death:
         if change.cause in (Cause.HEARTBEAT_LOST, Cause.NO_PROGRESS):
             # The kernel's state of a hung process tells a stopped one from a busy one.
             condition = self._processes.condition(worker.component_id)
             change = replace(change, detail=f"process {condition}, {change.detail}")
-        return worker.death(change, now, remains)
+        return worker.death(change, now, left)

@@ -44,7 +44,7 @@ from .messages.internal.to_persistence import (
     Committed,
     Flush,
     Flushed,
-    HandOver,
+    FlushForUpgrade,
     Persist,
     PersistenceMessage,
     PublishOverdue,
@@ -161,7 +161,7 @@ class PersistenceActor(ResilientActor):
             case Flush(reply_to=reply_to):
                 self._flushes.append(reply_to)
                 self._commit()
-            case HandOver(reply_to=reply_to):
+            case FlushForUpgrade(reply_to=reply_to):
                 self._hand_over(reply_to)
             case Attend():
                 self._to = message

@@ -28,9 +28,9 @@ from .ports import Processes, Receiver, Runtime, Timer
 from .rules.usage_limits import (
     Eased,
     Finding,
+    UsageWatch,
     Violated,
     Warned,
-    Watch,
     assess,
     worth_noting,
 )
@@ -41,7 +41,7 @@ class _Subject(msgspec.Struct):
     """One incarnation under observation."""
 
     request: WatchUsage
-    watch: Watch
+    watch: UsageWatch
     timer: Timer
     sampled: Usage | None = None
     sampled_at: float = 0.0
@@ -74,7 +74,7 @@ class ResourceMonitor(ResilientActor):
         match message:
             case WatchUsage(component_id=id_):
                 self._drop(id_)
-                self._subjects[id_] = _Subject(message, Watch(), self._look_later(message))
+                self._subjects[id_] = _Subject(message, UsageWatch(), self._look_later(message))
             case UnwatchUsage(component_id=id_, generation=generation):
                 if self._current(id_, generation) is not None:
                     self._drop(id_)

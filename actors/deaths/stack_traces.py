@@ -19,7 +19,7 @@ _HEADING = "Traceback (most recent call last):"
 LONGEST_TEXT = 200
 
 
-class Frame(msgspec.Struct, frozen=True):
+class StackFrame(msgspec.Struct, frozen=True):
     """One call."""
 
     file: str
@@ -41,7 +41,7 @@ class Trace(msgspec.Struct, frozen=True):
     """The exception's type alone."""
     fatal: str = ""
     """What `faulthandler` called it: `Segmentation fault`."""
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[StackFrame, ...] = ()
     """The calls that led there, innermost last; of several threads, the one that matters."""
 
     @property
@@ -80,9 +80,9 @@ def _exception(lines: list[str]) -> Trace:
     return Trace(frames=frames)
 
 
-def _stack(lines: list[str], *, current: bool) -> tuple[Frame, ...]:
+def _stack(lines: list[str], *, current: bool) -> tuple[StackFrame, ...]:
     """The stack of the thread at fault, or of the main thread, which is written last."""
-    threads: list[list[Frame]] = []
+    threads: list[list[StackFrame]] = []
     chosen = -1
     for line in lines:
         if _THREAD.match(line):
@@ -94,6 +94,6 @@ def _stack(lines: list[str], *, current: bool) -> tuple[Frame, ...]:
     return tuple(reversed(threads[chosen])) if threads else ()
 
 
-def _frame(line: str) -> Frame | None:
+def _frame(line: str) -> StackFrame | None:
     found = _FRAME.match(line)
-    return None if found is None else Frame(found["file"], found["line"], found["function"].strip())
+    return None if found is None else StackFrame(found["file"], found["line"], found["function"].strip())

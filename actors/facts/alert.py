@@ -22,7 +22,7 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-class Kind(StrEnum):
+class AlertKind(StrEnum):
     """What an alert is about; a worker or queue has at most one active episode of each kind."""
 
     CRASHED = "crashed"
@@ -62,7 +62,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One episode."""
 
     id: int
-    kind: Kind
+    kind: AlertKind
     component_id: str | None
     severity: Severity
     message: str
@@ -90,7 +90,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     resolved_at_wall_ms: int | None = None
 
     @property
-    def key(self) -> tuple[str | None, Kind, str | None]:
+    def key(self) -> tuple[str | None, AlertKind, str | None]:
         """Identifies the episode while it is active."""
         return (self.component_id, self.kind, self.queue or self.breaker)
 

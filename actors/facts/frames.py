@@ -47,7 +47,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         return self.current_job
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class FrameRefusal(msgspec.Struct, frozen=True):
     """Why a line is not a frame."""
 
     reason: str
@@ -56,13 +56,13 @@ class Refusal(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Frame)
 
 
-def decode(line: bytes) -> Frame | Refusal:
+def decode(line: bytes) -> Frame | FrameRefusal:
     """The frame in one line, without its line end."""
     if len(line) > MAX_LINE:
-        return Refusal(f"longer than {MAX_LINE} bytes")
+        return FrameRefusal(f"longer than {MAX_LINE} bytes")
     if line.startswith(PREFIX):
         line = line[len(PREFIX) :]
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Refusal(str(error))
+        return FrameRefusal(str(error))

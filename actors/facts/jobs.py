@@ -68,11 +68,16 @@ FINISHED = (JobState.DONE, JobState.ERROR, JobState.CANCELLED, JobState.EXPIRED)
 """States whose jobs are deleted after a while; a toxic one stays as long as the history."""
 
 
+def ended_words(state: str) -> str:
+    """How a job ended, after its subject: `is toxic`, `has failed`."""
+    return {"error": "has failed", "expired": "has expired"}.get(state, f"is {state}")
+
+
 def refused_cancellation(job_id: int, state: str) -> str | None:
     """Why a job in this state cannot be cancelled; None if it can."""
     if state in CANCELLABLE:
         return None
-    return f"job {job_id} is {state} already: only a pending or running job can be cancelled"
+    return f"job {job_id} {ended_words(state)} already: only a job that has not ended can be cancelled"
 
 
 def refused_drop(job_id: int) -> str:
@@ -84,7 +89,7 @@ def refused_retry(job_id: int, state: str) -> str | None:
     """Why a job in this state cannot be requeued; None if it can."""
     if state in RETRIABLE:
         return None
-    return f"job {job_id} is {state}: only a toxic, failed, cancelled or expired job is retried"
+    return f"job {job_id} is {state}: only a job that failed, is toxic, was cancelled or expired is retried"
 
 
 class JobError(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +164,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     batch_id: int | None = None
     batch_counts: str | None = None
     """How the jobs of a batch ended, as JSON text, for the job at its end."""
+    traceparent: str | None = None
+    """The trace in which it was enqueued, as W3C Trace Context has it."""
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False
@@ -205,9 +212,10 @@ class JobCrash(msgspec.Struct, frozen=True, kw_only=True):
 class Unique(msgspec.Struct, frozen=True):
     """Which jobs count as the same: no second one is added to the queue while there is a first."""
 
-    key: str
-    for_s: float
-    """How long after it was added the first one stands in the way of a second."""
+    key: str | None = None
+    """None: its payload, so that jobs with equal payloads are the same."""
+    for_s: float = 0.0
+    """How long after it was added the first one stands in the way of a second; it must be given."""
     states: tuple[str, ...] = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.WAITING)
     """In which states it does."""
 
@@ -231,6 +239,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """What the limits of its queue for a key count together."""
     after: tuple[int, ...] = ()
     """The jobs that must be done before it."""
+    traceparent: str | None = None
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):

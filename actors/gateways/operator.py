@@ -23,7 +23,9 @@ from ..messages import StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
 from ..processes.watch.transcript import OutputLines
 from ..spec.worker_spec import WorkerSpec
-from ..views.diagnosis import Diagnosis
+from ..views.diagnosis import WorkerDiagnosis
+from ..views.log_page import LogPage, LogQuery
+from ..views.setting_origin import Configuration
 from ..views.timeline import Timeline
 from .gateway_state import GatewayState
 
@@ -62,7 +64,7 @@ class Operator(Protocol):
         """In sentences: its state and the reason, its counters, what happens next."""
         ...
 
-    def diagnose(self, component_id: str, /) -> Diagnosis:
+    def diagnose(self, component_id: str, /) -> WorkerDiagnosis:
         """The same, with fields for programs beside the sentences."""
         ...
 
@@ -100,6 +102,10 @@ class Operator(Protocol):
 
     def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
         """The output of these workers, or of all: after a line's number, or the last lines of each."""
+        ...
+
+    def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
+        """Older output of a worker, found from the newest line to the oldest, a page at a time."""
         ...
 
     def usages(self) -> Mapping[str, Usage]:
@@ -198,6 +204,10 @@ class Operator(Protocol):
 
     def upgrade(self, python: str | None, /, *, only_check: bool = False) -> Summary:
         """Check another installation, and begin to replace this program by it unless only that is wanted."""
+        ...
+
+    def configuration(self) -> Configuration | None:
+        """Every setting with its origin; None if a host program has declared the workers."""
         ...
 
     def latest_upgrade(self) -> Summary:

@@ -80,10 +80,6 @@ class Inheritance:
         part = self._parts.get(name)
         return None if part is None else convert(part.state, kind, name)
 
-    def untaken(self) -> dict[str, Part]:
-        """What no part has taken: descriptors to close."""
-        return dict(self._parts)
-
 
 def set_inheritable(document: HandOver, *, inheritable: bool) -> None:
     """Let the descriptors of a document stay open across an exec, or not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..deaths.evidence import Versions, no_versions
+from ..facts.records import RememberedWorker
 from ..ports import Receiver
 from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
@@ -85,6 +86,8 @@ class AddWorker(msgspec.Struct, frozen=True):
     spec: WorkerSpec
     reply_to: Receiver | None = None
     versions: Versions = msgspec.field(default_factory=no_versions)
+    known: RememberedWorker | None = None
+    """The counters and the failure that it arrives with; None: those that belong to its id here."""
 
 
 class RemoveWorker(msgspec.Struct, frozen=True):
@@ -94,6 +97,14 @@ class RemoveWorker(msgspec.Struct, frozen=True):
     """
 
     component_id: str
+    reply_to: Receiver | None = None
+    moves: bool = False
+    """The worker goes on on another node: no operator stopped it."""
+
+
+class FenceWorkers(msgspec.Struct, frozen=True):
+    """Kill all workers at once: the node may not run them. `StartWorkers` starts them again."""
+
     reply_to: Receiver | None = None
 
 
@@ -134,6 +145,7 @@ HostCommand = (
     | RollOut
     | AddWorker
     | RemoveWorker
+    | FenceWorkers
     | ChangeWorkers
     | ReportStatus
     | Shutdown

@@ -40,16 +40,25 @@ def event_type(kind: type[object]) -> str:
 
 def numbered(number: int, at_wall_ms: int, event: Event) -> EventRecord:
     """The event as a record with this number."""
-    kind = type(event)
-    special = _SPECIAL.get(kind)
-    payload = _plain(event) if special is None else special(event)
     return EventRecord(
         id=number,
         at_wall_ms=at_wall_ms,
-        type=event_type(kind),
+        type=event_type(type(event)),
         component_id=getattr(event, "component_id", None),
-        payload=_json(payload),
+        payload=_json(_payload(event)),
     )
+
+
+def unnumbered(event: Event) -> str:
+    """The event as JSON, without the number and the time that a record has."""
+    head = {"type": event_type(type(event)), "component_id": getattr(event, "component_id", None)}
+    return _json({**head, **_payload(event)})
+
+
+def _payload(event: Event) -> Mapping[str, object]:
+    special = _SPECIAL.get(type(event))
+    payload: Mapping[str, object] = _plain(event) if special is None else special(event)
+    return payload
 
 
 def document(record: EventRecord, **added: str) -> str:

@@ -8,7 +8,7 @@ from ..deaths.death import Exit, Job
 from ..facts.alert import Alert
 from ..facts.health_status import ShownStatus, Status
 from ..facts.runs import Run
-from ..spec.policies.schedule import Kind
+from ..spec.policies.schedule import WorkerKind
 from ..spec.spec_changes import Changes
 from ..spec.worker_spec import PauseMode
 
@@ -139,10 +139,14 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     why_code: str | None = None
     """The code of `why`, if it is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
     `not_started`, `not_restarted`, `finished`, `held` or `scheduled`."""
-    kind: Kind = Kind.SERVICE
+    kind: WorkerKind = WorkerKind.SERVICE
     """`once`: its process is meant to end, and the worker is `done` then; `scheduled`: by the clock."""
     schedule: ScheduleStatus | None = None
     """Its runs, if it has a schedule."""
+    node: str | None = None
+    """The node of the cluster that it runs on; None without a cluster."""
+    epoch: int | None = None
+    """The number of its assignment to the node."""
 
 
 class BreakerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,7 +95,7 @@ class WorkerStopping(msgspec.Struct, frozen=True):
     generation: int
     reason: str
     """A code: `operator_stop`, `operator_restart`, `pause`, `configuration_change`, `removal`,
-    `recycle`, `shutdown`, `marked_failed`, `group_restart` or `replaced`."""
+    `recycle`, `shutdown`, `marked_failed`, `group_restart`, `replaced`, `moved` or `fenced`."""
     because: str = ""
     """With `group_restart`: the member of its group that died."""
 
@@ -213,6 +213,16 @@ class WorkerRemoved(msgspec.Struct, frozen=True):
     component_id: str
 
 
+class WorkerPlaced(msgspec.Struct, frozen=True):
+    """The cluster has a worker run on this node from now on."""
+
+    component_id: str
+    node: str
+    epoch: int
+    restart_count: int = 0
+    """The restarts that it arrives with."""
+
+
 class FailureLifted(msgspec.Struct, frozen=True):
     """The version of a failed worker changed; its counters and failure were cleared."""
 
@@ -235,6 +245,7 @@ WorkerEvent = (
     | WorkerUnkillable
     | WorkerRecycled
     | WorkerReset
+    | WorkerPlaced
     | FailureLifted
     | WorkerRemoved
     | ResourceWarned

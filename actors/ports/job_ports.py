@@ -59,6 +59,10 @@ class Jobs(Protocol):
         """The existing ones of these jobs, by number."""
         ...
 
+    def traced(self, after: tuple[int, int], *, limit: int) -> tuple[JobView, ...]:
+        """The jobs of traces that ended after this wall time and number, in that order; payloads are cut."""
+        ...
+
     def crashes(self, job_ids: Sequence[int]) -> tuple[JobCrash, ...]:
         """The evidence against jobs, oldest first."""
         ...

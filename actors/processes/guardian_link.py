@@ -6,6 +6,7 @@ supervisor ends. A guardian that is killed is started again. See `worker/guardia
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -32,7 +33,7 @@ END_S = 5.0
 
 
 class GuardianLink:
-    """Keeps one guardian running. Used on the loop only."""
+    """Keeps one guardian running. Used on the loop only, but for the lease."""
 
     def __init__(self, mark: str, loop: EpollLoop) -> None:
         self._mark = mark
@@ -43,6 +44,7 @@ class GuardianLink:
         self._pidfd = -1
         self._is_dismissed = False
         self._cgroup: Path | None = None
+        self._lease: float | None = None
 
     def known(self) -> dict[str, int]:
         """The descriptors to hand over when the supervisor is upgraded; empty while no guardian runs."""
@@ -82,6 +84,7 @@ class GuardianLink:
         # Not as an argument: other users could read it, and start processes that seem to be ours.
         self._say(self._mark)
         self._say_cgroup()
+        self._say_lease()
         self._pidfd = os.pidfd_open(self._pid)
         self._loop.watch(self._pidfd, self._ended)
 
@@ -130,6 +133,27 @@ class GuardianLink:
     def _say_cgroup(self) -> None:
         if self._cgroup is not None:
             self._say(f"cgroup {self._cgroup}")
+
+    def set_lease(self, until: float) -> None:
+        """Have all workers ended at that time on CLOCK_BOOTTIME, unless a later one is set before.
+
+        Any thread may call it: starts are refused from that time on, however busy the loop is.
+        """
+        self._lease = until
+        self._loop.post(self._say_lease)
+
+    def check_lease(self) -> None:
+        """Refuse a start that comes after the end of the lease; it is tried again later, and not counted.
+
+        Raises:
+            OSError: workers may not run now.
+        """
+        if self._lease is not None and time.clock_gettime(time.CLOCK_BOOTTIME) >= self._lease:
+            raise OSError(errno.EAGAIN, "the node has no lease")
+
+    def _say_lease(self) -> None:
+        if self._lease is not None:
+            self._say(f"lease {self._lease:.3f}")
 
     @property
     def pid(self) -> int | None:

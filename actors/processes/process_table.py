@@ -45,7 +45,7 @@ from .spawn.spawner import Begun, Spawner
 from .spawn.start_marks import StartMarks
 from .spawn.warm.warm_processes import WarmProcesses
 from .strays import reap_orphans, session_of, waited_for
-from .takeover.freeze import Freeze
+from .takeover.freeze import HandOverFreeze
 from .takeover.inherited_table import InheritedTable, Lasting, leave
 from .usage_sampler import UsageSampler
 from .watch.child_watch import ChildWatch, report_to_both
@@ -81,7 +81,7 @@ class RealProcesses:
         self.mark = uuid.uuid4().hex if left_table is None else left_table.mark
         """In the environment of every process of this system, as REKINDLE_SYSTEM."""
         self._children = Children()
-        self._pending_starts = PendingStarts()
+        self._pending_starts = PendingStarts(self._inherited.ids)
         self._is_closing = False
         """No process is started from now on."""
         self._is_ending = False
@@ -136,7 +136,7 @@ class RealProcesses:
 
     def adopt(self, request: SpawnRequest) -> None:
         """Watch a process that the former program of this process started."""
-        self._launcher.post(lambda: self._adopt(request))
+        self._launcher.post(partial(self._adopt, request))
 
     def send(self, component_id: str, generation: int, control: Control | CancelledJob) -> None:
         """Send the worker a control line over its channel."""
@@ -174,8 +174,7 @@ class RealProcesses:
 
     def condition(self, component_id: str) -> str:
         """The kernel's state of the process: running, sleeping, stopped…"""
-        child = self._children.get(component_id)
-        return "gone" if child is None else child.condition()
+        return "gone" if (child := self._children.get(component_id)) is None else child.condition()
 
     def usage(self, component_id: str, generation: int) -> Usage | None:
         """What the incarnation and its descendants use; read by the calling thread."""
@@ -255,6 +254,8 @@ class RealProcesses:
         try:
             if self._is_closing:
                 raise OSError("the system is closing")
+            if self._guardian is not None:
+                self._guardian.check_lease()
             if self._is_frozen:
                 return
             resume = partial(self._launcher.start, lambda: self._spawn(request, may_wait=False))
@@ -305,11 +306,11 @@ class RealProcesses:
         self._children.put(child)
         self._inherited.claimed(child.id)
         self._spawner.wait(request.spec, lambda: None)  # its warm process did not outlive the former program
-        self._loop.post(lambda: self._watch.take_over(child))
+        self._loop.post(lambda: self._start_finished(child.id, lambda: self._watch.take_over(child)))
 
     def end_unclaimed(self) -> None:
         """End what the former program left and this one does not supervise; it is reaped as a stranger."""
-        self._launcher.post(self._inherited.end_unclaimed)
+        self._launcher.post(lambda: self._inherited.end_unclaimed(self._loop, self._pending_starts))
 
     def freeze(self, timeout_s: float) -> bool:
         """Start, reap and read nothing from now on; whether everything that was begun is reported.
@@ -321,7 +322,7 @@ class RealProcesses:
         if not self._launcher.settle(timeout_s):
             return False
         self._checks.close(timeout_s)
-        return Freeze(self._loop, self._outputs, self._ended).freeze(self._children.living, timeout_s)
+        return HandOverFreeze(self._loop, self._outputs, self._ended).freeze(self._children.living, timeout_s)
 
     def leave(self, estate: Estate, timeout_s: float) -> None:
         """End the threads and hand everything over."""
@@ -360,19 +361,21 @@ class RealProcesses:
     def _known_pids(self) -> set[int | None]:
         """Children of this process that were not adopted."""
         guardian = None if self._guardian is None else self._guardian.pid
-        living = (child.pid for child in self._children.living())
-        return {*waited_for, guardian, *self._inherited.pids, *living}
+        return {*waited_for, guardian, *self._inherited.pids, *(each.pid for each in self._children.living())}
 
     def _announce_cgroup(self, path: Path) -> None:
-        """Have the guardian end everything in the control group of all workers, if this process is killed.
-
-        The first start in the group waits for it: a process that hides its marks would survive until then.
-        """
-        guardian, is_known = self._guardian, threading.Event()
-        if guardian is not None:
-            self._loop.post(partial(guardian.add_cgroup, path))
+        """Have the guardian end everything in the control group of all workers, if this process is killed."""
+        # The first start in the group waits for it: a process that hides its marks would survive until then.
+        is_known = threading.Event()
+        if self._guardian is not None:
+            self._loop.post(partial(self._guardian.add_cgroup, path))
             self._loop.post(is_known.set)
             is_known.wait(ANNOUNCED_S)
+
+    def set_lease(self, until: float) -> None:
+        """Have the guardian end all workers at that time on CLOCK_BOOTTIME, and start none from then on."""
+        if self._guardian is not None:
+            self._guardian.set_lease(until)
 
     def _kill_all(self) -> None:
         for child in self._children.living():

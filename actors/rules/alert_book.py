@@ -8,13 +8,13 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from ..facts.alert import Alert, Happening, Kind, Severity
+from ..facts.alert import Alert, AlertKind, Happening, Severity
 
 MOST_RESOLVED = 100
 """How many resolved alerts are kept; active ones always are."""
 
 
-class Change(msgspec.Struct, frozen=True):
+class AlertChange(msgspec.Struct, frozen=True):
     """What happened to an alert, and the alert afterwards."""
 
     happening: Happening
@@ -37,7 +37,7 @@ class Book(msgspec.Struct, frozen=True):
     """The active alerts by worker: with a thousand of them, none may be searched for at every event."""
     resolved_ids: tuple[int, ...] = ()
 
-    def active(self, component_id: str | None, kind: Kind, name: str | None = None) -> Alert | None:
+    def active(self, component_id: str | None, kind: AlertKind, name: str | None = None) -> Alert | None:
         """The active episode of this kind, for a worker, a queue or a breaker."""
         key = (component_id, kind, name)
         return next((each for each in self.of(component_id) if each.key == key), None)
@@ -67,13 +67,13 @@ class AlertStep(msgspec.Struct, frozen=True):
     """The book afterwards, and what changed in it."""
 
     book: Book
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AlertChange, ...] = ()
 
 
 def raised(
     book: Book,
     component_id: str | None,
-    kind: Kind,
+    kind: AlertKind,
     severity: Severity,
     message: str,
     reason: str,
@@ -96,7 +96,7 @@ def raised(
         last_at_wall_ms=now_wall_ms,
         **details,  # type: ignore[arg-type]
     )
-    return changed(replace(book, next_id=book.next_id + 1), Change(Happening.OPENED, alert))
+    return changed(replace(book, next_id=book.next_id + 1), AlertChange(Happening.OPENED, alert))
 
 
 def _repeat(
@@ -115,28 +115,28 @@ def _repeat(
         reason=reason,
         last_at_wall_ms=now_wall_ms,
         # The death of a worker that is given up has been counted already.
-        occurrences=known.occurrences + ("recent_count" in details or known.kind is not Kind.CRASHED),
+        occurrences=known.occurrences + ("recent_count" in details or known.kind is not AlertKind.CRASHED),
         **details,
     )
     worse = again.severity > known.severity or (again.restart_available and not known.restart_available)
     if worse and not known.escalated:
         # Worse than what was acknowledged: notify again.
         again = replace(again, escalated=True, acknowledged_at_wall_ms=None, acknowledged_by=None)
-        return changed(book, Change(Happening.ESCALATED, again))
-    return changed(book, Change(Happening.REPEATED, again))
+        return changed(book, AlertChange(Happening.ESCALATED, again))
+    return changed(book, AlertChange(Happening.REPEATED, again))
 
 
 def resolved(book: Book, alerts: Iterable[Alert | None], now_wall_ms: int) -> AlertStep:
     """Close these episodes; None stands for an episode that is not open."""
     over = [
-        Change(Happening.RESOLVED, replace(each, resolved_at_wall_ms=now_wall_ms))
+        AlertChange(Happening.RESOLVED, replace(each, resolved_at_wall_ms=now_wall_ms))
         for each in alerts
         if each is not None
     ]
     return changed(book, *over)
 
 
-def changed(book: Book, *changes: Change) -> AlertStep:
+def changed(book: Book, *changes: AlertChange) -> AlertStep:
     """Put changed alerts into the book, and drop the oldest resolved ones."""
     if not changes:
         return AlertStep(book)
@@ -156,7 +156,7 @@ def changed(book: Book, *changes: Change) -> AlertStep:
     return AlertStep(step, changes)
 
 
-def _active_after(before: Ids, changes: Iterable[Change]) -> Ids:
+def _active_after(before: Ids, changes: Iterable[AlertChange]) -> Ids:
     """The active alerts by worker, after these changes."""
     moved = [each.alert for each in changes if each.happening in (Happening.OPENED, Happening.RESOLVED)]
     if not moved:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from ..deaths.death import Action, Cause
-from ..facts.alert import Alert, Happening, Kind, Severity
+from ..facts.alert import Alert, AlertKind, Happening, Severity
 from ..facts.usage import excess_words
 from ..messages import (
     ActorReplaced,
@@ -46,7 +46,7 @@ from ..messages import (
     WorkerUnkillable,
     WorkReleased,
 )
-from .alert_book import AlertStep, Book, Change, book_of, changed, raised, resolved
+from .alert_book import AlertChange, AlertStep, Book, book_of, changed, raised, resolved
 from .restarts import window_words
 
 EVERYTHING = ""
@@ -89,11 +89,18 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
         case WorkerFailed(component_id=id_, reason=reason):
             text = "auto-restart disabled: it was given up"
             return raised(
-                book, id_, Kind.CRASHED, Severity.CRITICAL, text, reason, now_wall_ms, restart_available=True
+                book,
+                id_,
+                AlertKind.CRASHED,
+                Severity.CRITICAL,
+                text,
+                reason,
+                now_wall_ms,
+                restart_available=True,
             )
         case WorkerUnkillable(component_id=id_, pid=pid):
             text = f"pid {pid} survived SIGKILL"
-            return raised(book, id_, Kind.UNKILLABLE, Severity.CRITICAL, text, "", now_wall_ms)
+            return raised(book, id_, AlertKind.UNKILLABLE, Severity.CRITICAL, text, "", now_wall_ms)
         case ResourceWarned(component_id=id_) | ResourceViolated(component_id=id_):
             return _used_too_much(book, event, now_wall_ms)
         case ResourceEased(component_id=id_):
@@ -101,7 +108,7 @@ def heard(book: Book, event: Event, now_wall_ms: int, recent: int = 0) -> AlertS
         case RunOverdue():
             return _overdue(book, event, now_wall_ms)
         case ScheduleChanged(component_id=id_):
-            return resolved(book, [book.active(id_, Kind.OVERDUE)], now_wall_ms)
+            return resolved(book, [book.active(id_, AlertKind.OVERDUE)], now_wall_ms)
         case WorkReleased():
             return _released(book, event)
         case JobConvicted():
@@ -129,32 +136,32 @@ def _heard_of_system(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
     match event:
         case StoreDegraded(reason=reason):
             text = "cannot write to the database; supervision continues from memory"
-            return raised(book, None, Kind.STORE, Severity.WARNING, text, reason, now_wall_ms)
+            return raised(book, None, AlertKind.STORE, Severity.WARNING, text, reason, now_wall_ms)
         case StoodDown(reason=reason):
             text = "another supervisor took over the store"
-            return raised(book, None, Kind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
+            return raised(book, None, AlertKind.STORE, Severity.CRITICAL, text, reason, now_wall_ms)
         case StoreRecovered():
-            return resolved(book, [book.active(None, Kind.STORE)], now_wall_ms)
+            return resolved(book, [book.active(None, AlertKind.STORE)], now_wall_ms)
         case LogInterrupted(file=file, reason=reason):
             text = f"the log file {file} cannot be written"
-            return raised(book, None, Kind.LOG, Severity.WARNING, text, reason, now_wall_ms)
+            return raised(book, None, AlertKind.LOG, Severity.WARNING, text, reason, now_wall_ms)
         case LogResumed(interrupted=0):
-            return resolved(book, [book.active(None, Kind.LOG)], now_wall_ms)
+            return resolved(book, [book.active(None, AlertKind.LOG)], now_wall_ms)
         case StartsHindered(component_id=id_, reason=reason):
             text = f"the machine has no room for more processes; {id_} waits to be started"
-            return raised(book, None, Kind.SCARCITY, Severity.CRITICAL, text, reason, now_wall_ms)
+            return raised(book, None, AlertKind.SCARCITY, Severity.CRITICAL, text, reason, now_wall_ms)
         case StartsResumed():
-            return resolved(book, [book.active(None, Kind.SCARCITY)], now_wall_ms)
+            return resolved(book, [book.active(None, AlertKind.SCARCITY)], now_wall_ms)
         case ActorReplaced(actor=actor, error=error):
             text = f"internal error in {actor}; the actor was restarted"
-            return raised(book, None, Kind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
+            return raised(book, None, AlertKind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
         case _:
             return AlertStep(book)
 
 
 def settled(book: Book, component_id: str, now_wall_ms: int) -> AlertStep:
     """The worker has been healthy for long enough, or was stopped: resolve its alerts."""
-    over = [each for each in book.of(component_id) if each.kind is not Kind.OVERDUE]
+    over = [each for each in book.of(component_id) if each.kind is not AlertKind.OVERDUE]
     return resolved(book, over, now_wall_ms)
 
 
@@ -166,7 +173,7 @@ def queues_seen(book: Book, toxic: Mapping[str, int], looked_at_wall_ms: int, no
     over = [
         each
         for each in book.alerts.values()
-        if each.is_active and each.kind is Kind.TOXIC and each.last_at_wall_ms < looked_at_wall_ms
+        if each.is_active and each.kind is AlertKind.TOXIC and each.last_at_wall_ms < looked_at_wall_ms
     ]
     well = [each for each in over if not toxic.get(each.queue or "")]
     return resolved(book, well, now_wall_ms) if well else AlertStep(book)
@@ -178,7 +185,7 @@ def acknowledged(book: Book, alert_id: int, by: str, now_wall_ms: int) -> AlertS
     if alert is None or not alert.is_loud:
         return AlertStep(book)
     alert = replace(alert, acknowledged_at_wall_ms=now_wall_ms, acknowledged_by=by)
-    return changed(book, Change(Happening.ACKNOWLEDGED, alert))
+    return changed(book, AlertChange(Happening.ACKNOWLEDGED, alert))
 
 
 def overdue(book: Book, alert_id: int, now_wall_ms: int) -> AlertStep:
@@ -187,13 +194,13 @@ def overdue(book: Book, alert_id: int, now_wall_ms: int) -> AlertStep:
     if alert is None or not alert.is_loud or alert.escalated:
         return AlertStep(book)
     alert = replace(alert, escalated=True, severity=Severity.CRITICAL, last_at_wall_ms=now_wall_ms)
-    return changed(book, Change(Happening.ESCALATED, alert))
+    return changed(book, AlertChange(Happening.ESCALATED, alert))
 
 
 def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertStep:
     id_, death = died.component_id, died.death
     # A resource alert becomes part of the crash.
-    absorbed = resolved(book, [book.active(id_, Kind.RESOURCE)], now_wall_ms)
+    absorbed = resolved(book, [book.active(id_, AlertKind.RESOURCE)], now_wall_ms)
     if died.done:
         return resolved(book, book.of(id_), now_wall_ms)
     if died.is_finished or death.cause is Cause.SUPERVISOR_LOST:
@@ -208,7 +215,7 @@ def _died(book: Book, died: WorkerDied, now_wall_ms: int, recent: int) -> AlertS
     opened = raised(
         absorbed.book,
         id_,
-        Kind.CRASHED,
+        AlertKind.CRASHED,
         Severity.WARNING if is_restarted else Severity.CRITICAL,
         f"{disabled}crashed: {death.summary}",
         died.reason,
@@ -226,41 +233,48 @@ def _overdue(book: Book, event: RunOverdue, now_wall_ms: int) -> AlertStep:
     ago = window_words(max(0, round((now_wall_ms - event.since_wall_ms) / 1000)))
     reason = f"its last success was {ago} ago" if event.ever else f"it has never succeeded, for {ago}"
     text = "has not succeeded for two periods of its schedule"
-    return raised(book, event.component_id, Kind.OVERDUE, Severity.CRITICAL, text, reason, now_wall_ms)
+    return raised(book, event.component_id, AlertKind.OVERDUE, Severity.CRITICAL, text, reason, now_wall_ms)
 
 
 def _released(book: Book, released: WorkReleased) -> AlertStep:
     """The work of the worker that crashed was released."""
-    alert = book.active(released.component_id, Kind.CRASHED)
+    alert = book.active(released.component_id, AlertKind.CRASHED)
     if alert is None or not released.cleared or alert.assignee_cleared:
         return AlertStep(book)
-    return changed(book, Change(Happening.AMENDED, replace(alert, assignee_cleared=True)))
+    return changed(book, AlertChange(Happening.AMENDED, replace(alert, assignee_cleared=True)))
 
 
 def _breaker_changed(book: Book, event: BreakerOpened | BreakerClosed, now_wall_ms: int) -> AlertStep:
     """One outage is one alert; the crashes that opened the breaker are part of it."""
     name = event.breaker
     if isinstance(event, BreakerClosed):
-        return resolved(book, [book.active(None, Kind.BREAKER, name)], now_wall_ms)
-    covered = [book.active(id_, Kind.CRASHED) for id_ in event.workers]
+        return resolved(book, [book.active(None, AlertKind.BREAKER, name)], now_wall_ms)
+    covered = [book.active(id_, AlertKind.CRASHED) for id_ in event.workers]
     absorbed = resolved(book, [each for each in covered if each and not each.restart_available], now_wall_ms)
     many = len(event.workers)
     text = f"{name} is away, {many} worker{'' if many == 1 else 's'} held"
     opened = raised(
-        absorbed.book, None, Kind.BREAKER, Severity.CRITICAL, text, event.reason, now_wall_ms, breaker=name
+        absorbed.book,
+        None,
+        AlertKind.BREAKER,
+        Severity.CRITICAL,
+        text,
+        event.reason,
+        now_wall_ms,
+        breaker=name,
     )
     return AlertStep(opened.book, (*absorbed.changes, *opened.changes))
 
 
 def _stopped_by_pause(book: Book, id_: str, now_wall_ms: int) -> AlertStep:
     """A pause ends the process and not the cause of its crashes: that alert stays and says so."""
-    crash = book.active(id_, Kind.CRASHED)
-    lasting = (Kind.CRASHED, Kind.OVERDUE)
+    crash = book.active(id_, AlertKind.CRASHED)
+    lasting = (AlertKind.CRASHED, AlertKind.OVERDUE)
     over = resolved(book, [each for each in book.of(id_) if each.kind not in lasting], now_wall_ms)
     if crash is None:
         return over
     kept = replace(crash, reason=PAUSED, last_at_wall_ms=now_wall_ms)
-    stays = changed(over.book, Change(Happening.REPEATED, kept))
+    stays = changed(over.book, AlertChange(Happening.REPEATED, kept))
     return AlertStep(stays.book, (*over.changes, *stays.changes))
 
 
@@ -269,7 +283,7 @@ def _convicted(book: Book, convicted: JobConvicted, now_wall_ms: int) -> AlertSt
     return raised(
         book,
         None,
-        Kind.TOXIC,
+        AlertKind.TOXIC,
         Severity.WARNING,
         f"job {job} of {queue} is toxic: {convicted.crash_count} workers died on it",
         f"the last one was {convicted.component_id}; it is set aside until an operator retries or drops it",
@@ -284,7 +298,7 @@ def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wal
         return AlertStep(book)  # the death that follows raises the alert
     bound = "warning threshold" if isinstance(event, ResourceWarned) else "limit"
     text = excess_words(event.resource, event.used, event.limit, bound)
-    opened = raised(book, event.component_id, Kind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
+    opened = raised(book, event.component_id, AlertKind.RESOURCE, Severity.WARNING, text, "", now_wall_ms)
     alert = opened.changes[-1].alert
     exceeded = {**book.exceeded, alert.id: book.exceeded.get(alert.id, frozenset()) | {event.resource}}
     return replace(opened, book=replace(opened.book, exceeded=MappingProxyType(exceeded)))
@@ -292,7 +306,7 @@ def _used_too_much(book: Book, event: ResourceWarned | ResourceViolated, now_wal
 
 def _uses_less(book: Book, event: ResourceEased, now_wall_ms: int) -> AlertStep:
     """Resolve the alert unless another resource is still over its bound."""
-    alert = book.active(event.component_id, Kind.RESOURCE)
+    alert = book.active(event.component_id, AlertKind.RESOURCE)
     if alert is None:
         return AlertStep(book)
     left = book.exceeded.get(alert.id, frozenset()) - {event.resource}

@@ -61,20 +61,20 @@ class Died(msgspec.Struct, frozen=True):
     component_id: str
 
 
-class Health(msgspec.Struct, frozen=True):
+class HealthChanged(msgspec.Struct, frozen=True):
     """A worker's health changed."""
 
     component_id: str
     healthy: bool
 
 
-class Probed(msgspec.Struct, frozen=True):
+class ProbeEnded(msgspec.Struct, frozen=True):
     """The probe has a result; `wrong` is None if it passed."""
 
     wrong: str | None
 
 
-class Elapsed(msgspec.Struct, frozen=True):
+class WaitElapsed(msgspec.Struct, frozen=True):
     """A wait may be over; `held` are the candidates for the canary."""
 
     held: tuple[str, ...]
@@ -82,13 +82,13 @@ class Elapsed(msgspec.Struct, frozen=True):
     """How long the canary may take."""
 
 
-class Left(msgspec.Struct, frozen=True):
+class WorkerLeft(msgspec.Struct, frozen=True):
     """A worker was stopped, paused, given up or removed."""
 
     component_id: str
 
 
-Trigger = Died | Health | Probed | Elapsed | Left
+Trigger = Died | HealthChanged | ProbeEnded | WaitElapsed | WorkerLeft
 
 
 def advance(state: State, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
@@ -135,7 +135,7 @@ def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int)
             if policy.deaths is None or len(recent) < policy.deaths:
                 return Closed(recent)
             return _opened(policy, now_ms, f"{len(recent)} workers died within {policy.window_s:g} s")
-        case Probed(wrong=str(wrong)):
+        case ProbeEnded(wrong=str(wrong)):
             return _opened(policy, now_ms, f"the probe failed: {wrong}")
         case _:
             return state
@@ -143,13 +143,13 @@ def _closed(state: Closed, trigger: Trigger, policy: BreakerPolicy, now_ms: int)
 
 def _open(state: Open, trigger: Trigger, policy: BreakerPolicy, now_ms: int) -> State:
     match trigger:
-        case Elapsed(held=held, trial_ms=trial_ms) if now_ms >= state.due_ms:
+        case WaitElapsed(held=held, trial_ms=trial_ms) if now_ms >= state.due_ms:
             if not held:  # no candidate: all of them run or were stopped
                 return Closed()
             # In turn: one broken worker must not block all others.
             canary = held[state.attempt % len(held)]
             return HalfOpen(state.since_ms, state.why, canary, state.attempt, now_ms + trial_ms)
-        case Probed(wrong=str(wrong)):
+        case ProbeEnded(wrong=str(wrong)):
             # The dependency is still unavailable: a canary would only die.
             wait = _ms(policy.probe_interval_s)
             return replace(state, due_ms=max(state.due_ms, now_ms + wait), why=f"the probe failed: {wrong}")
@@ -162,13 +162,15 @@ def _half_open(state: HalfOpen, trigger: Trigger, policy: BreakerPolicy, now_ms:
         case Died(component_id=id_) if id_ == state.canary:
             delay = min(policy.canary_delay_s * 2 ** min(state.attempt + 1, 30), policy.canary_max_delay_s)
             return Open(state.since_ms, now_ms + _ms(delay), state.why, state.attempt + 1)
-        case Left(component_id=id_) if id_ == state.canary:
+        case WorkerLeft(component_id=id_) if id_ == state.canary:
             return Open(state.since_ms, now_ms, state.why, state.attempt)
-        case Health(component_id=id_, healthy=healthy) if id_ == state.canary:
+        case HealthChanged(component_id=id_, healthy=healthy) if id_ == state.canary:
             return _or_next(replace(state, healthy_ms=now_ms if healthy else None), now_ms)
-        case Elapsed() if state.healthy_ms is not None and now_ms >= state.healthy_ms + _ms(policy.hold_s):
+        case WaitElapsed() if state.healthy_ms is not None and now_ms >= state.healthy_ms + _ms(
+            policy.hold_s
+        ):
             return Closed()
-        case Elapsed():
+        case WaitElapsed():
             return _or_next(state, now_ms)
         case _:
             return state

@@ -52,7 +52,7 @@ class Violated(msgspec.Struct, frozen=True):
 Finding = Warned | Eased | Violated
 
 
-class Watch(msgspec.Struct, frozen=True):
+class UsageWatch(msgspec.Struct, frozen=True):
     """The resource state of one incarnation."""
 
     peak: Usage | None = None
@@ -84,11 +84,11 @@ def worth_noting(noted: Usage | None, passed_s: float, usage: Usage) -> bool:
 class Look(msgspec.Struct, frozen=True):
     """The watch after a sample, and the findings."""
 
-    watch: Watch
+    watch: UsageWatch
     findings: tuple[Finding, ...] = ()
 
 
-def assess(limits: ResourceLimits, watch: Watch, usage: Usage) -> Look:
+def assess(limits: ResourceLimits, watch: UsageWatch, usage: Usage) -> Look:
     """Evaluate one sample."""
     watch = replace(watch, peak=usage.above(watch.peak))
     if watch.condemned:
@@ -119,7 +119,7 @@ def _excesses(limits: ResourceLimits, usage: Usage) -> Iterator[Excess]:
 
 
 def _warnings(
-    limits: ResourceLimits, watch: Watch, usage: Usage
+    limits: ResourceLimits, watch: UsageWatch, usage: Usage
 ) -> tuple[tuple[Warned | Eased, ...], frozenset[Resource]]:
     findings: list[Warned | Eased] = []
     warned = set(watch.warned)
@@ -137,7 +137,7 @@ def _warnings(
     return (*findings, *_relief(limits, watch, usage)), frozenset(warned)
 
 
-def _relief(limits: ResourceLimits, watch: Watch, usage: Usage) -> Iterator[Eased]:
+def _relief(limits: ResourceLimits, watch: UsageWatch, usage: Usage) -> Iterator[Eased]:
     """Resources that fell below a limit, if no warning threshold reports it."""
     for resource in watch.in_a_row:
         used, limit = usage.of(resource), limits.kill(resource.value)

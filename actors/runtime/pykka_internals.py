@@ -25,10 +25,10 @@ from pykka._envelope import Envelope
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
 __all__ = [
-    "Answer",
     "DirectInbox",
     "DirectRef",
     "Envelope",
+    "ReplyReceiver",
     "actor_class",
     "end_actor",
     "handle_envelope",
@@ -84,7 +84,7 @@ def use_ref(actor: pykka.Actor, ref: pykka.ActorRef[Any]) -> None:
     actor._actor_ref = ref
 
 
-class Answer:
+class ReplyReceiver:
     """The receiver of the reply to a command that was asked: passes it on to the future of the caller."""
 
     def __init__(self, future: pykka.Future[Any], also: Any) -> None:
@@ -129,7 +129,7 @@ def handle_envelope(actor: pykka.Actor, envelope: Envelope[Any]) -> None:
         return
     if reply_to is not None and "reply_to" in getattr(envelope.message, "__struct_fields__", ()):
         # The actor answers a command later, by a message to `reply_to`.
-        asked = structs.replace(envelope.message, reply_to=Answer(reply_to, envelope.message.reply_to))
+        asked = structs.replace(envelope.message, reply_to=ReplyReceiver(reply_to, envelope.message.reply_to))
         actor._handle_receive(asked)
         return
     try:

@@ -8,6 +8,7 @@ A handler stores its new state before it acts on it, so that the second attempt 
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from reprlib import Repr
 from typing import Any, ClassVar, Never
@@ -17,7 +18,7 @@ from loguru import logger
 
 from ..messages import ActorReplaced, Refused
 from ..ports import Receiver
-from .pykka_internals import Answer, use_ref
+from .pykka_internals import ReplyReceiver, use_ref
 
 MOST_REFUSED = 1000
 """How many different messages are logged."""
@@ -25,8 +26,15 @@ MOST_REFUSED = 1000
 _refused: set[tuple[str, str]] = set()
 """The types of actors and of the messages that they refused."""
 
+_rebuilt: Counter[str] = Counter()
+
 _repr = Repr()
 _repr.maxstring = _repr.maxother = 200
+
+
+def rebuilt(name: str) -> int:
+    """How often an actor of that class was rebuilt in this process."""
+    return _rebuilt[name]
 
 
 def _short(message: object) -> str:
@@ -120,12 +128,13 @@ class ResilientActor(pykka.ThreadingActor):
             self._rebuild()
             self.dropped(message)
             reply_to = getattr(message, "reply_to", None)
-            if isinstance(reply_to, Answer):  # the caller waits for it
+            if isinstance(reply_to, ReplyReceiver):  # the caller waits for it
                 reply_to.tell(Refused("an internal error prevented it; the log has the details"))
         if self.reports_replacement(message):
             tell(self.persistence, ActorReplaced(name, repr(error)))
 
     def _rebuild(self) -> None:
+        _rebuilt[type(self).__name__] += 1
         try:
             self.recover()
         except BaseException as error:  # noqa: BLE001

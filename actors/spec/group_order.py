@@ -134,5 +134,8 @@ class _Order:
 
     def placed(self, spec: WorkerSpec) -> WorkerSpec:
         """A worker with its places, innermost first, and what it waits for."""
-        after = dict.fromkeys((*spec.after, *self._after[spec.id]))
-        return replace(spec, after=tuple(after), membership=tuple(self._places[spec.id]))
+        after = tuple(dict.fromkeys((*spec.after, *self._after[spec.id])))
+        membership = tuple(self._places[spec.id])
+        if (after, membership) == (spec.after, spec.membership):
+            return spec
+        return replace(spec, after=after, membership=membership)

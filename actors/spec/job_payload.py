@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import TypedDict, Unpack
+
+from msgspec.structs import replace
+
+from rekindle.worker.jobs.traceparent import parsed
 
 from ..errors import PayloadError, UnknownQueueError
 from ..facts.jobs import JobState, NewJob, Unique
@@ -56,8 +61,11 @@ class JobSettings(TypedDict, total=False):
     expires_in_s: if it has not begun by then, in seconds from now, it expires and never runs.
     expires_at: the same as a point in time.
     unique: which earlier job is the same; if there is one, its number is returned and none is added.
+        Without a key, it is one with the same payload.
     key: what the limits of its queue for a key count together, such as a customer.
     after: the numbers of jobs that must be done before it; if one of them fails, it is cancelled.
+    traceparent: the trace that it belongs to (W3C Trace Context); by default the caller's current span of
+        OpenTelemetry, if there is one. None: no trace.
     """
 
     priority: int
@@ -73,6 +81,7 @@ class JobSettings(TypedDict, total=False):
     unique: Unique | None
     key: str | None
     after: Sequence[int]
+    traceparent: str | None
 
 
 def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> NewJob:
@@ -100,13 +109,14 @@ def new_job(text: str, now_wall_ms: int, **settings: Unpack[JobSettings]) -> New
         not_before_wall_ms=begins if delay_s else None,
         max_retries=_error_retries(settings),
         crash_retries=_count("crash_retries", settings.get("crash_retries")),
-        unique=None if unique is None else _checked_unique(unique),
+        unique=None if unique is None else _checked_unique(unique, text),
         timeout_ms=_milliseconds("timeout_s", settings.get("timeout_s"), least_ms=1),
         retry_delay_ms=_milliseconds("retry_delay_s", settings.get("retry_delay_s")),
         max_retry_delay_ms=_milliseconds("max_retry_delay_s", settings.get("max_retry_delay_s")),
         expires_at_wall_ms=_expiry(settings, now_wall_ms, begins),
         key=_checked_key(settings.get("key")),
         after=_checked_after(settings.get("after", ())),
+        traceparent=_checked_trace(settings.get("traceparent")),
     )
 
 
@@ -161,6 +171,17 @@ def _checked_key(key: object) -> str | None:
     return key
 
 
+def _checked_trace(traceparent: object) -> str | None:
+    if traceparent is None:
+        return None
+    if not isinstance(traceparent, str) or parsed(traceparent) is None:
+        raise PayloadError(
+            "traceparent must be as W3C Trace Context has it, 00-TRACE-SPAN-FLAGS in lower case, "
+            f"not {traceparent!r:.60}"
+        )
+    return traceparent
+
+
 def _checked_after(after: Sequence[int]) -> tuple[int, ...]:
     is_list = isinstance(after, Sequence) and not isinstance(after, str)
     if not is_list or not all(_is_int(each) and 0 < each < 2**63 for each in after):
@@ -168,16 +189,23 @@ def _checked_after(after: Sequence[int]) -> tuple[int, ...]:
     return tuple(after)
 
 
-def _checked_unique(unique: Unique) -> Unique:
+def _checked_unique(unique: Unique, text: str) -> Unique:
     if not isinstance(unique, Unique):
         raise PayloadError(f"unique must be a Unique(key, for_s), not {unique!r:.40}")
+    if unique.key is None:
+        unique = replace(unique, key=f"payload {sha256(_in_order(text)).hexdigest()}")
     if not isinstance(unique.key, str) or not 0 < len(unique.key) <= LONGEST_KEY or "\0" in unique.key:
         raise PayloadError(f"the key of a unique job must be a text of 1 to {LONGEST_KEY} characters")
     if not _is_seconds(unique.for_s) or unique.for_s == 0:
-        raise PayloadError(f"a unique job needs a period of more than 0 seconds, not {unique.for_s!r:.40}")
+        raise PayloadError(f"a unique job needs a period for_s of more than 0 s, not {unique.for_s!r:.40}")
     if not unique.states or not set(unique.states) <= set(JobState):
         raise PayloadError(f"the states of a unique job must be some of {', '.join(JobState)}")
     return unique
+
+
+def _in_order(text: str) -> bytes:
+    """The same payload for each order of its keys."""
+    return json.dumps(json.loads(text), sort_keys=True).encode()
 
 
 def new_jobs(
@@ -186,8 +214,17 @@ def new_jobs(
     """A new job for each payload; see `new_job`.
 
     Raises:
-        PayloadError: a payload is not JSON or too long, or a number is not valid.
+        PayloadError: a payload is not JSON or too long, a number is not valid, or there is one payload and
+            no list of them.
     """
+    if isinstance(payloads, str | bytes | Mapping):
+        raise PayloadError(f"a list of payloads is needed, not {payloads!r:.40}: one job is added by enqueue")
+    payloads, unique = tuple(payloads), settings.get("unique")
+    if len(payloads) > 1 and isinstance(unique, Unique) and unique.key is not None:
+        raise PayloadError(
+            f"{len(payloads)} jobs cannot share the key {unique.key!r:.40}, only one of them would be added:"
+            " without a key, those with the same payload are the same"
+        )
     return tuple(new_job(payload_text(payload), now_wall_ms, **settings) for payload in payloads)
 
 

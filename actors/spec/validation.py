@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from enum import IntEnum, StrEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -203,6 +202,8 @@ def misfit(value: object, hint: Any) -> str | None:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A suggestion for a misspelt word, as the tail of a sentence; empty if no word is similar."""
+    from difflib import get_close_matches  # rarely needed
+
     # The comparison takes time that grows with the square of the length.
     words_known = list(known)
     swapped = [each for each in words_known if sorted(each) == sorted(word[:64])]
@@ -210,9 +211,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+@cache
+def _shape(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The origin of a type, and its arguments: asked for every setting of every worker."""
+    return get_origin(hint), get_args(hint)
+
+
 def fits(value: object, hint: Any) -> bool:
     """Whether a value is of a type, or a word or a list that `converted` converts to it."""
-    origin, parts = get_origin(hint), get_args(hint)
+    origin, parts = _shape(hint)
     if origin in (Union, UnionType):
         return any(fits(value, part) for part in parts)
     if origin is tuple:
@@ -264,6 +271,7 @@ def from_file(value: Any, hint: Any) -> Any:
     return converted(value, hint)
 
 
+@cache
 def words(hint: Any) -> tuple[str, ...]:
     """The words for values of this type."""
     if get_origin(hint) in (Union, UnionType):

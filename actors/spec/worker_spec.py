@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ..errors import Problem, SpecError
+from .deployment.assigned import Assigned
 from .deployment.rollout_policy import RolloutPolicy
 from .deployment.socket_spec import MOST_SOCKETS, SocketSpec, set_problem, unknown_names
 from .policies.alive_policy import AlivePolicy
@@ -25,7 +26,7 @@ from .policies.log_policy import LogPolicy
 from .policies.ready_policy import ReadyPolicy
 from .policies.resource_limits import RecyclePolicy, ResourceLimits
 from .policies.restart_policy import RestartOn, RestartPolicy
-from .policies.schedule import Kind, SchedulePolicy
+from .policies.schedule import SchedulePolicy, WorkerKind
 from .policies.stop_policy import StopPolicy
 from .policies.work_release import ReleasePolicy
 from .program import Command, PythonCall
@@ -95,8 +96,8 @@ class WorkerSpec:
     """Ids of workers that must be ready, tasks done, before this one starts; they are stopped after it."""
     until: Mapping[str, Until] = field(default_factory=lambda: MappingProxyType({}))
     """By id: what workers of `after` must be, where that is not what their kind implies."""
-    kind: Kind = setting(
-        Kind.SERVICE,
+    kind: WorkerKind = setting(
+        WorkerKind.SERVICE,
         "service: the process is meant to run on; once: it is meant to end, and the worker is done when it "
         "exits with success; scheduled: the same by the clock, which every or cron say by themselves.",
     )
@@ -116,14 +117,17 @@ class WorkerSpec:
     """The listening sockets that each of its processes gets, as descriptors from 3 on."""
     membership: tuple[Membership, ...] = ()
     """Its places in groups, innermost first; `System` and the file derive them from the groups."""
+    assigned: Assigned | None = field(default=None, repr=False)
+    """Its node and epoch in a cluster; set by the agent of the node. No part of its version: it stands in no
+    fingerprint."""
 
     def __post_init__(self) -> None:
         # An explicit None must never surface later, when a crash is being handled.
         for name, default in (("restart", RestartPolicy), ("health", HealthPolicy), ("stop", StopPolicy)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default())
-        if self.schedule is not None and self.kind in (Kind.SERVICE, Kind.ONCE):
-            object.__setattr__(self, "kind", Kind.SCHEDULED)
+        if self.schedule is not None and self.kind in (WorkerKind.SERVICE, WorkerKind.ONCE):
+            object.__setattr__(self, "kind", WorkerKind.SCHEDULED)
         if isinstance(self.env, Mapping):
             object.__setattr__(self, "env", MappingProxyType(dict(self.env)))
         if isinstance(self.until, Mapping) and not misfit(self.until, Mapping[str, Until]):
@@ -154,7 +158,7 @@ class WorkerSpec:
             yield Problem("recycle", "is for services only: the process of a task ends by itself")
         if "kind" not in wrong and self.is_task and self.rollout is not None:
             yield Problem("rollout", "is for services only: the process of a task ends by itself")
-        if "kind" not in wrong and self.kind is Kind.SCHEDULED and self.schedule is None:
+        if "kind" not in wrong and self.kind is WorkerKind.SCHEDULED and self.schedule is None:
             yield Problem("kind", "needs every or cron, which say when it runs", self.kind.value)
         if "essential" not in wrong and self.schedule is not None and self.essential is not False:
             reason = "is not for a worker with a schedule: its runs end, and it is never given up"
@@ -172,7 +176,7 @@ class WorkerSpec:
     @property
     def is_task(self) -> bool:
         """Whether its process is meant to end: an exit with success is not followed by a restart."""
-        return self.kind is not Kind.SERVICE
+        return self.kind is not WorkerKind.SERVICE
 
     @property
     def temporary(self) -> bool:
@@ -234,8 +238,8 @@ def served_by(specs: Iterable[WorkerSpec]) -> tuple[str, ...]:
 RESERVED = frozenset(
     f"REKINDLE_{name}"
     for name in (
-        "FD", "GENERATION", "HEARTBEAT_S", "JOBS", "LAST_WORDS", "PATH", "PYTHONPATH", "SUPERVISOR_PID",
-        "SYSTEM", "WORKER",
+        "FD", "GENERATION", "HEARTBEAT_S", "JOBS", "LAST_WORDS", "NODE", "PATH", "PYTHONPATH",
+        "SUPERVISOR_PID", "SYSTEM", "TOKEN", "WORKER",
     )
 )  # fmt: skip
 """Variables that identify a worker. A supervisor that is a worker itself does not pass its own on."""

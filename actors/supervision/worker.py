@@ -55,6 +55,10 @@ class StopReason(StrEnum):
     REFUSED = "marked_failed"
     GROUP = "group_restart"
     REPLACED = "replaced"
+    MOVE = "moved"
+    """It goes on on another node of the cluster, or is no longer wanted on this one."""
+    FENCED = "fenced"
+    """The node has lost its lease: it may not run workers."""
 
     @property
     def is_an_order(self) -> bool:
@@ -69,6 +73,8 @@ _OUR_OWN = frozenset(
         StopReason.REFUSED,
         StopReason.GROUP,
         StopReason.REPLACED,
+        StopReason.MOVE,
+        StopReason.FENCED,
     }
 )
 

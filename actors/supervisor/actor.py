@@ -1,11 +1,10 @@
 """The Supervisor: what becomes of the workers.
 
-Owns the specs, the restart state and the generation of each worker, the one pending restart
-per worker, and whether the system is paused or stopping. Receives `StatusChanged` from the
-HealthMonitor, reports about processes from the proxies, `BatchCommitted` from the PersistenceActor, its own
-timers, and the commands of hosts. `supervision` decides, its `Workers`
-carries out, and its `Operations` take the commands. If it raises, it keeps what was decided
-and asks the proxies what runs.
+Owns the specs, the restart state and the generation of each worker, the one pending restart per worker, and
+whether the system is paused or stopping. Receives `StatusChanged` from the HealthMonitor, reports about
+processes from the proxies, `BatchCommitted` from the PersistenceActor, its own timers, and the commands of
+hosts. `supervision` decides, its `Workers` carries out, and its `Operations` take the commands. If it
+raises, it keeps what was decided and asks the proxies what runs.
 """
 
 from __future__ import annotations
@@ -351,7 +350,9 @@ class Supervisor(ResilientActor):
             return
         if supervision.is_up(worker, changed.generation):
             healthy = changed.new is Status.HEALTHY
-            self._breakers.handle(worker.spec.breaker, circuit_breaker.Health(worker.id, healthy), changed.at)
+            self._breakers.handle(
+                worker.spec.breaker, circuit_breaker.HealthChanged(worker.id, healthy), changed.at
+            )
 
     def _take_death(self, changed: StatusChanged, death: Death) -> None:
         worker = self._workers.get(death.component_id)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from rekindle.worker.plain_text import span
+
 from .. import supervision
 from ..facts.records import MetaSet
 from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted
@@ -18,14 +20,14 @@ from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
 from ..rules.circuit_breaker import (
     Closed,
-    Elapsed,
     HalfOpen,
-    Health,
-    Left,
+    HealthChanged,
     Open,
-    Probed,
+    ProbeEnded,
     State,
     Trigger,
+    WaitElapsed,
+    WorkerLeft,
     advance,
     holds,
     next_look_ms,
@@ -113,10 +115,10 @@ class Breakers:
         )
 
     def _ago(self, at_ms: int) -> str:
-        return f"{max(0, self._now_ms() - at_ms) / 1000:.0f} s"
+        return _whole_seconds(self._now_ms() - at_ms)
 
     def _until(self, at_ms: int) -> str:
-        return f"{max(0, at_ms - self._now_ms()) / 1000:.0f} s"
+        return _whole_seconds(at_ms - self._now_ms())
 
     # ── what happens ─────────────────────────────────────────────────────────────────────
 
@@ -169,7 +171,7 @@ class Breakers:
         if not self._states:
             return  # no breaker has had anything to count yet
         for policy in self._half_open():
-            self.handle(policy, Health(component_id, healthy=False))
+            self.handle(policy, HealthChanged(component_id, healthy=False))
         if component_id not in self._workers:
             self.specs_changed()
         self.check_canaries()
@@ -181,7 +183,7 @@ class Breakers:
         for policy in self._half_open():
             state = self._state(policy.name)
             if isinstance(state, HalfOpen) and not self._tries(policy.name, state.canary):
-                self.handle(policy, Left(state.canary))
+                self.handle(policy, WorkerLeft(state.canary))
 
     def specs_changed(self) -> None:
         """Specs may have changed: release workers from breakers that their specs do not name."""
@@ -215,14 +217,14 @@ class Breakers:
         workers = self._all()
         held = canaries.candidates(policy.name, workers)
         trial_ms = round(canaries.trial_s(held, workers, policy.hold_s) * 1000)
-        self.handle(policy, Elapsed(held, trial_ms))
+        self.handle(policy, WaitElapsed(held, trial_ms))
 
     def probed(self, name: str, wrong: str | None) -> None:
         """The result of a probe; `wrong` is what failed, None if it passed."""
         for policy in self._policies():
             if policy.name == name and policy.probes:
                 self._passed[name] = wrong is None
-                self.handle(policy, Probed(wrong))
+                self.handle(policy, ProbeEnded(wrong))
                 self._probe_after(policy, policy.probe_interval_s)
                 return
         # The specs changed meanwhile, and no breaker asks for this probe now.
@@ -338,3 +340,7 @@ def _read(text: str, wall_ms: int) -> tuple[int, str]:
         return int(kept["since"]), str(kept["why"])
     except (ValueError, KeyError, TypeError):
         return wall_ms, "it was open before the supervisor restarted"
+
+
+def _whole_seconds(ms: int) -> str:
+    return span(round(max(0, ms) / 1000) * 1000)

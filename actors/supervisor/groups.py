@@ -42,7 +42,7 @@ from ..supervision.worker import (
     World,
 )
 from .breakers import Breakers
-from .orders.standing_orders import GivenUp, StandingOrders
+from .orders.standing_orders import DownGroup, StandingOrders
 from .workers import Workers
 
 META = "group:"
@@ -158,7 +158,7 @@ class Groups:
         """Count the restart, and remember which groups are given up."""
         changed = [*ruling.given_up, *ruling.renewed]
         for group in ruling.given_up:
-            self._given_up[group.name] = GivenUp(worker.id, ruling.why or why)
+            self._given_up[group.name] = DownGroup(worker.id, ruling.why or why)
         for group in changed:
             self._budgets.pop(group.name, None)
         if ruling.spent is not None and ruling.spent.max_in_window is not None:
@@ -243,11 +243,11 @@ def _is_barred(worker: Worker) -> bool:
     return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.GROUP
 
 
-def _read(text: str | None) -> tuple[tuple[int, ...], GivenUp | None]:
+def _read(text: str | None) -> tuple[tuple[int, ...], DownGroup | None]:
     """The restarts of a group and why it is given up; text that cannot be read says nothing."""
     try:
         kept = json.loads(text or "{}")
         restarts = tuple(int(at) for at in kept.get("restarts", ()))
-        return restarts, GivenUp(str(kept["member"]), str(kept["why"])) if "member" in kept else None
+        return restarts, DownGroup(str(kept["member"]), str(kept["why"])) if "member" in kept else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return (), None

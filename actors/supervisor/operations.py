@@ -16,6 +16,7 @@ from ..messages import (
     ChangeWorkers,
     Done,
     EssentialEnded,
+    FenceWorkers,
     HostCommand,
     PauseWorkers,
     Refused,
@@ -124,13 +125,16 @@ class Operations:
                 tell(reply_to, refusal or self._schedules.run_now(id_))
             case RollOut():
                 tell(command.reply_to, self._roll_out(command))
-            case AddWorker(spec=spec, reply_to=reply_to, versions=versions):
-                self._declarations.add(spec, versions, reply_to)
+            case AddWorker(spec=spec, reply_to=reply_to, versions=versions, known=known):
+                self._declarations.add(spec, versions, reply_to, known)
                 self._breakers.watch()
-            case RemoveWorker(component_id=id_, reply_to=reply_to):
-                self._declarations.remove(id_, reply_to)
+            case RemoveWorker(component_id=id_, reply_to=reply_to, moves=moves):
+                self._declarations.remove(id_, reply_to, StopReason.MOVE if moves else StopReason.REMOVAL)
                 self._upkeep.recycle_due()
                 self._breakers.specs_changed()
+            case FenceWorkers(reply_to=reply_to):
+                self._workers.stop(self._choice.chosen(None), Urgency.KILL, StopReason.FENCED, reply_to)
+                self._recheck()
             case ChangeWorkers(specs=specs, reply_to=reply_to, versions=versions):
                 self._declarations.replace(specs, versions, reply_to)
                 self._upkeep.specs_changed()
@@ -216,9 +220,15 @@ class Operations:
     def _change(self, ids: Ids, reply_to: Receiver | None, change: Change, answer: Reply = DONE) -> None:
         answer = self._choice.refusal(ids) or answer
         if isinstance(answer, Done):
-            for id_ in self._choice.staying(ids):
+            for id_ in sorted(self._choice.staying(ids), key=self._is_free):
                 self._workers.step(id_, lambda w: change(w, self._breakers.world(w)))
         tell(reply_to, answer)
+
+    def _is_free(self, component_id: str) -> bool:
+        """Whether no delay of a former run holds it back: the others come first, and their groups wait."""
+        worker = self._workers.get(component_id)
+        due_ms = None if worker is None else worker.not_before_ms
+        return worker is None or due_ms is None or due_ms <= self._breakers.world(worker).now_ms
 
     def _stop(self, ids: Ids, reply_to: Receiver | None, urgency: Urgency) -> None:
         refusal = self._choice.unknown(ids)

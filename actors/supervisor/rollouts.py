@@ -128,11 +128,6 @@ class Rollouts:
         else:
             self._start(begun)
 
-    def is_recycled(self, name: str, component_id: str) -> bool:
-        """Whether a worker is being recycled, or will be in its turn."""
-        known = (self._under_way.get(name), self._next.get(name))
-        return any(each is not None and component_id in each.rollout.members for each in known)
-
     def is_busy(self, name: str) -> bool:
         """Whether a rollout of these workers is under way."""
         return name in self._under_way

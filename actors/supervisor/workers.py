@@ -114,11 +114,13 @@ class Workers:
         """The worker with this id."""
         return self._table.get(component_id)
 
-    def adopt(self, spec: WorkerSpec, known: RememberedWorker, world: World) -> None:
-        """Take a worker in, as the former run left it, or as it was when it was removed."""
+    def adopt(
+        self, spec: WorkerSpec, known: RememberedWorker, world: World, *, arrives: bool = False
+    ) -> None:
+        """Take a worker in as it is known; one that was removed here is as it was, unless it arrives."""
         self._start_proxy(spec)
         former = self._table.take_removed(spec.id)
-        if former is None:
+        if former is None or arrives:
             step = supervision.remembered(spec, known, world)
         else:
             step = supervision.readmitted(spec, former)

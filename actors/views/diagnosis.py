@@ -22,7 +22,7 @@ class LastDeath(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was restarted or not, in words."""
 
 
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """Why a worker is in its current state: in sentences, and in fields for programs."""
 
     id: str
@@ -71,10 +71,10 @@ def diagnosis(
     left: tuple[int, ...] | None = None,
     everything_paused: bool = False,
     groups: tuple[GroupStatus, ...] = (),
-) -> Diagnosis:
+) -> WorkerDiagnosis:
     """The fields of a worker whose sentences are `text`."""
     last = None if death is None else _last(death)
-    return Diagnosis(
+    return WorkerDiagnosis(
         id=worker.component_id,
         text=text,
         component_id=worker.component_id,

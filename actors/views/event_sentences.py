@@ -38,6 +38,7 @@ from ..messages import (
     WorkerDied,
     WorkerEvent,
     WorkerFailed,
+    WorkerPlaced,
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
@@ -126,6 +127,9 @@ def _sentence(event: WorkerEvent | WiderEvent) -> Sentence:
             return _stop_sentence(event)
         case WorkerRecycled(reason=reason):
             return Sentence("recycle", f"gets a new process: {reason}")
+        case WorkerPlaced(node=node, epoch=epoch, restart_count=restarts):
+            so_far = f", after {counted(restarts, 'restart', 'restarts')}" if restarts else ""
+            return Sentence("place", f"runs on node {node} from now on, epoch {epoch}{so_far}")
         case WorkerReset():
             return Sentence("reset", "was reset: its counters and failure are cleared")
         case WorkerRemoved():

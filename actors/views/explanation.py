@@ -104,6 +104,8 @@ def _sentences(
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.schedule is not None:
         yield from schedule_sentences(worker.schedule)
+    if worker.current_job is not None:
+        yield f"It holds job {worker.current_job}."
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
     if worker.probes:

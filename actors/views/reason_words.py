@@ -35,6 +35,10 @@ def stop_reason_words(code: str) -> str:
             return "another worker of its group died"
         case StopReason.REPLACED:
             return "its next run replaces this one"
+        case StopReason.MOVE:
+            return "the cluster no longer wants it on this node"
+        case StopReason.FENCED:
+            return "the node lost its lease"
 
 
 def rest_words(rest: Rest) -> str:

@@ -58,7 +58,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there are more entries than requested."""
 
 
-class Sources(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineSources(msgspec.Struct, frozen=True, kw_only=True):
     """The records about a worker, newest first."""
 
     own: Sequence[EventRecord] = ()
@@ -70,7 +70,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     lives: Lives = Lives()
 
 
-def timeline(component_id: str, known: Sources, *, limit: int, running_ms: int = 0) -> Timeline:
+def timeline(component_id: str, known: TimelineSources, *, limit: int, running_ms: int = 0) -> Timeline:
     """The timeline of a worker that has been running for `running_ms`."""
     found = tuple(islice(_merged(component_id, known), limit + 1))
     entries = found[:limit]
@@ -91,7 +91,7 @@ def failures(lives: Lives, running_ms: int = 0) -> Failures:
     return Failures(lives.deaths, mean)
 
 
-def _merged(component_id: str, known: Sources) -> Iterator[TimelineEntry]:
+def _merged(component_id: str, known: TimelineSources) -> Iterator[TimelineEntry]:
     system = (each for each in known.system if _concerns(each, component_id))
     events = tuple(_newest_first((*known.own, *system)))
     dead = {each.generation for each in events if each.kind == "death"}
@@ -122,7 +122,7 @@ def _concerns(record: EventRecord, component_id: str) -> bool:
     return record.type in _WIDE
 
 
-def _uptimes(known: Sources, generations: set[int | None]) -> Lives:
+def _uptimes(known: TimelineSources, generations: set[int | None]) -> Lives:
     uptimes = {death.generation: death.uptime_ms for death in known.deaths}
     for record in known.own:
         if record.type == "worker_died":

@@ -59,6 +59,8 @@ def worker_status(
         retried_if_changed=is_retried_if_changed(worker),
         kind=worker.spec.kind,
         schedule=None if wall_ms is None else _schedule(worker, wall_ms),
+        node=None if worker.spec.assigned is None else worker.spec.assigned.node,
+        epoch=None if worker.spec.assigned is None else worker.spec.assigned.epoch,
     )
 
 

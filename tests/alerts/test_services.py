@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
@@ -15,15 +18,18 @@ from click.testing import CliRunner, Result
 from msgspec import structs
 from tests.alerts.conftest import Receiver
 from tests.config.files import refused
+from tests.web.conftest import certificate
 
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.gateways.sinks.notification import Notification
 from rekindle.actors.gateways.sinks.service_sinks import EmailSink, NtfySink, PagerDutySink, SlackSink
 from rekindle.cli.main import main
 
+__all__ = ["certificate"]
+
 ALERT = Alert(
     id=7,
-    kind=Kind.CRASHED,
+    kind=AlertKind.CRASHED,
     component_id="worker:tag:0",
     severity=Severity.CRITICAL,
     message="crashed: <!channel> & more",
@@ -71,6 +77,63 @@ class MailServer:
 
     def close(self) -> None:
         self._listening.close()
+
+
+class SafeMailServer(MailServer):
+    """The same with encryption, from the start or after STARTTLS, and a password."""
+
+    def __init__(self, certificate: tuple[Path, Path], *, from_the_start: bool) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(*certificate)
+        self._from_the_start = from_the_start
+        self.login = b""
+        super().__init__()
+        self.url_of_user = self.url_of_user.replace("smtp:", "smtps:" if from_the_start else "smtp:")
+
+    def _serve(self) -> None:
+        connection, _ = self._listening.accept()
+        with suppress(OSError):  # a client that does not trust the certificate hangs up
+            self._talk(connection)
+
+    def _talk(self, connection: socket.socket) -> None:
+        if self._from_the_start:
+            connection = self._context.wrap_socket(connection, server_side=True)
+        connection.sendall(b"220 here\r\n")
+        if not self._from_the_start:
+            self._lines_until(b"STAR", connection, b"STARTTLS")
+            connection.sendall(b"220 go\r\n")
+            connection = self._context.wrap_socket(connection, server_side=True)
+        with connection:
+            self._lines_until(b"QUIT", connection, b"AUTH PLAIN")
+            connection.sendall(b"221 bye\r\n")
+
+    def _lines_until(self, last: bytes, connection: socket.socket, offered: bytes) -> None:
+        """Answer the lines of the client until a word."""
+        buffer, in_mail = b"", False
+        while received := connection.recv(65536):
+            buffer += received
+            while b"\r\n" in buffer:
+                line, _, buffer = buffer.partition(b"\r\n")
+                word = line[:4].upper()
+                if in_mail and line != b".":
+                    self.lines.append(line)
+                elif word == last:
+                    return
+                else:
+                    in_mail = word == b"DATA"
+                    connection.sendall(self._answer(word, line, offered))
+
+    def _answer(self, word: bytes, line: bytes, offered: bytes) -> bytes:
+        match word:
+            case b"EHLO":
+                return b"250-here\r\n250 " + offered + b"\r\n"
+            case b"AUTH":
+                self.login = base64.b64decode(line.split()[2])
+                return b"235 ok\r\n"
+            case b"DATA":
+                return b"354 go\r\n"
+            case _:
+                return b"250 ok\r\n"
 
 
 @pytest.fixture
@@ -133,6 +196,32 @@ def test_a_message_with_line_breaks_cannot_add_headers_to_a_mail(mail_server: Ma
     sink = EmailSink(mail_server.url, "rekindle@example.org", ["a@example.org"])
     sink.send(Notification(happening=Happening.OPENED, alert=alert))
     assert mail_server.mail()["Bcc"] is None
+
+
+@pytest.mark.parametrize("from_the_start", [True, False], ids=["smtps", "starttls"])
+def test_a_mail_is_sent_encrypted_and_with_the_password(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, from_the_start: bool
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    server = SafeMailServer(certificate, from_the_start=from_the_start)
+    try:
+        EmailSink(server.url_of_user, "rekindle@example.org", ["ops@example.org"], "hunter2").send(OPENED)
+    finally:
+        server.close()
+    assert server.login == b"\0alerts\0hunter2"
+    assert any(line.startswith(b"Subject: critical: worker:tag:0") for line in server.lines)
+
+
+def test_a_mail_server_whose_certificate_is_not_trusted_gets_no_password(
+    certificate: tuple[Path, Path],
+) -> None:
+    server = SafeMailServer(certificate, from_the_start=False)
+    try:
+        with pytest.raises(OSError, match="certificate"):
+            EmailSink(server.url_of_user, "rekindle@example.org", ["ops@example.org"], "hunter2").send(OPENED)
+    finally:
+        server.close()
+    assert server.login == b""
 
 
 def test_a_password_is_not_sent_without_encryption(mail_server: MailServer) -> None:

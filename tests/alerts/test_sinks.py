@@ -17,16 +17,16 @@ from msgspec import structs
 from tests.alerts.conftest import Receiver
 from tests.processes.waiting import eventually
 
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
-from rekindle.actors.gateways.sinks.notification import Filter, Notification, RateLimit
+from rekindle.actors.gateways.sinks.notification import Filter, Notification, SinkRateLimit
 from rekindle.actors.messages import AlertChanged, WorkerStarted
 from rekindle.actors.processes.strays import reap_orphans
 from rekindle.actors.runtime.thread_runtime import RealClock
 
 ALERT = Alert(
     id=7,
-    kind=Kind.CRASHED,
+    kind=AlertKind.CRASHED,
     component_id="worker:tag:0",
     severity=Severity.CRITICAL,
     message="crashed: killed by SIGKILL",
@@ -210,7 +210,7 @@ def test_a_sink_is_sent_what_its_filter_wants() -> None:
 
 
 def test_messages_above_the_limit_per_minute_are_withheld_and_reported_with_the_next() -> None:
-    allowance, admitted = RateLimit(), []
+    allowance, admitted = SinkRateLimit(), []
     for second in (0, 1, 2, 3, 4, 61, 62):
         withheld = allowance.withheld
         allowance, let_in = allowance.admit(float(second), 3)

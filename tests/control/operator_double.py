@@ -9,9 +9,9 @@ from rekindle.actors import RequestRefusedError, StatusReport, StopResult, Syste
 from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventPage
+from rekindle.actors.gateways.event_source import EventSource
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics.exposition import MetricsSource
-from rekindle.actors.gateways.nats.event_source import EventSource
 from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.views.timeline import Timeline
 

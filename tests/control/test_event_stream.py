@@ -23,6 +23,7 @@ from rekindle.actors import Status, StoreUnavailableError
 from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.gateways.serving import event_hub
 from rekindle.actors.messages import ActorReplaced
+from rekindle.cli.client import ControlClient
 from rekindle.cli.event_client import StreamEvent, stream
 from rekindle.persistence import open_store
 
@@ -311,7 +312,7 @@ def test_the_log_is_read_in_pages_and_by_topic(serve: Serve) -> None:
 
 
 def test_the_client_of_the_command_line_reads_the_same(served: Served) -> None:
-    events: Iterator[StreamEvent] = stream(str(served.path), topics="event:worker_died:*")
+    events: Iterator[StreamEvent] = stream(ControlClient(served.path), topics="event:worker_died:*")
     assert next(events).type == "connected"
     kill(served)
     died = next(events)

@@ -24,8 +24,8 @@ from tests.processes.waiting import eventually
 
 from rekindle.actors import RequestTimeoutError, StoreUnavailableError, System
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.gateways.control.control_server import STOP_S
 from rekindle.actors.gateways.serving.call_pools import CallPool
+from rekindle.actors.gateways.serving.server_thread import STOP_S
 from rekindle.cli.client import (
     ControlClient,
     ControlError,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("actors", "persistence", "worker", "scripts/cli", "scripts/testing")
@@ -32,3 +35,18 @@ def test_no_folder_has_more_than_14_modules_beside_its_packages() -> None:
 def test_a_module_s_name_occurs_once_in_the_actors() -> None:
     names = Counter(path.stem for path in modules() if path.is_relative_to(ROOT / "actors"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "rekindle.actors",
+        "rekindle.actors.messages",
+        "rekindle.persistence",
+        "rekindle.worker",
+        "rekindle.worker.jobs",
+    ],
+)
+def test_every_public_name_of_a_package_is_there(package: str) -> None:
+    module = importlib.import_module(package)
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []

@@ -108,6 +108,8 @@ def act(job: Job) -> object:
                 time.sleep(0.005)
         case "return":
             return "x" * payload["bytes"]
+        case "show trace":
+            return job.traceparent
         case "not json":
             return object()
         case _:

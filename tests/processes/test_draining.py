@@ -84,6 +84,7 @@ def test_a_request_drains_the_worker(run: Run) -> None:
         assert asked == ["/drain"]
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_python_worker_is_told_and_says_when_it_has_no_work_left(run: Run) -> None:
     system = run(python("drain", "w", stop=policy(within_s=PATIENCE_S)))
     system.wait_for("w", Status.HEALTHY, timeout_s=PATIENCE_S)

@@ -185,6 +185,23 @@ def test_a_program_without_a_main_guard_gets_an_error(tmp_path: Path) -> None:
     assert "if __name__ == '__main__':" in ran.stderr
 
 
+def test_a_function_below_the_main_guard_gets_an_error_that_says_so(tmp_path: Path) -> None:
+    ran = program(
+        tmp_path,
+        """
+        from rekindle.actors import RekindleExecutor
+
+        if __name__ == "__main__":
+            def one():
+                return 1
+
+            with RekindleExecutor(1) as executor:
+                print(repr(executor.submit(one).exception(30)))
+        """,
+    )
+    assert "does not find __main__:one: define it outside of `if __name__ ==" in ran.stdout
+
+
 INTRUDE = """
 import socket, struct, sys
 line = socket.socket(socket.AF_UNIX)

@@ -51,6 +51,7 @@ def test_an_unknown_user_is_a_failed_start(run: Run) -> None:
     assert (system.deaths("w")[0].cause, system.status("w").pid) == ("spawn_failed", None)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_starts_after_the_workers_that_it_names_and_stops_before_them(run: Run) -> None:
     system = run(sleeper("late", after=("early",)), python("wait", "early"))
     with system.events() as events:

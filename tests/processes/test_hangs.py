@@ -16,6 +16,7 @@ from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from rekindle.actors import Cause, Status, System, WorkerDied, WorkerStatus
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f5_a_stopped_worker_is_taken_for_hung_killed_and_replaced(run: Run, rows: Rows) -> None:
     system = run(python("wait", health=ATTENTIVE, stop=SHORT))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
@@ -32,6 +33,7 @@ def test_f5_a_stopped_worker_is_taken_for_hung_killed_and_replaced(run: Run, row
     assert eventually(lambda: rows.deaths("wait") == [(1, "heartbeat_lost", None, 9, "restart")])
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f5_a_stopped_command_that_reports_nothing_is_left_alone(run: Run) -> None:
     system = run(sleeper(stop=SHORT), python("wait"))
     pid = system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S).pid
@@ -64,6 +66,7 @@ def test_f6_sd_05_who_ignores_sigterm_is_killed_after_its_grace(run: Run, spec: 
     assert system.status("w").shown == "stopped"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sd_05_a_worker_that_ignores_the_request_gets_sigterm(run: Run) -> None:
     system = run(python("listen_to_sigterm_only", stop=replace(LONG, ask_s=0.3)))
     id_ = "listen_to_sigterm_only"
@@ -74,6 +77,7 @@ def test_sd_05_a_worker_that_ignores_the_request_gets_sigterm(run: Run) -> None:
     assert result.exit.signal == signal.SIGTERM
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f18_status_and_stop_answer_at_once_while_a_worker_starts(run: Run) -> None:
     system = run(python("never_ready"))
     worker = system.wait_until("never_ready", lambda w: w.pid is not None, PATIENCE_S)
@@ -82,6 +86,7 @@ def test_f18_status_and_stop_answer_at_once_while_a_worker_starts(run: Run) -> N
     assert result.gone
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f18_a_start_that_takes_too_long_is_ended_and_counted(run: Run, rows: Rows) -> None:
     impatient = replace(ATTENTIVE, startup_timeout_s=0.5)
     system = run(python("never_ready", health=impatient, stop=SHORT))
@@ -92,6 +97,7 @@ def test_f18_a_start_that_takes_too_long_is_ended_and_counted(run: Run, rows: Ro
     assert rows.deaths("never_ready")[0][1] == "startup_timeout"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_start_that_was_stopped_makes_room_for_the_next_one(run: Run) -> None:
     """It held its place among the concurrent starts without end, and no other worker was started."""
     system = run(python("never_ready"), sleeper(), max_concurrent_starts=1)
@@ -108,6 +114,7 @@ def healthy(system: System, generation: int) -> WorkerStatus:
     )
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sc_11_a_hung_worker_is_gone_before_its_successor_starts(run: Run, tmp_path: Path) -> None:
     env = {"LOCK": str(tmp_path / "lock"), "OVERLAP": str(tmp_path / "overlap")}
     deaf = python("hold_the_lock_and_ignore_sigterm", "w", health=ATTENTIVE, stop=SHORT, env=env)
@@ -120,6 +127,7 @@ def test_sc_11_a_hung_worker_is_gone_before_its_successor_starts(run: Run, tmp_p
     assert not (tmp_path / "overlap").exists()
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sc_11_restarts_by_hand_at_every_moment_never_make_two(run: Run, tmp_path: Path) -> None:
     env = {"LOCK": str(tmp_path / "lock"), "OVERLAP": str(tmp_path / "overlap")}
     system = run(python("hold_the_lock", "w", env=env, restart=replace(QUICK, initial_delay_s=0.0)))

@@ -61,6 +61,7 @@ def test_a_descriptor_sent_over_a_channel_does_not_block_supervision(run: Run, r
         assert system.deaths("hostile")[0].cause is Cause.PROTOCOL
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_channel_of_either_kind_carries_frames_and_orders(run: Run, refuses: bool) -> None:
     system = run(python("wait"))
     assert system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).generation == 1
@@ -144,6 +145,7 @@ def test_a_watcher_that_is_blocked_does_not_answer_and_each_stall_is_published_o
     assert stalls.parts == ["watcher", "watcher"]
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_blocked_watcher_is_published_without_a_watchdog_that_asks(run: Run) -> None:
     """Only systemd's watchdog had it looked at: elsewhere deaths went unseen, and nothing said so."""
     system, stalls = run(sleeper(), python("wait")), Stalls()

@@ -16,7 +16,7 @@ from tests.processes.policies import python, shell
 from tests.processes.supervisors import python_process
 from tests.processes.waiting import PATIENCE_S, eventually
 
-from rekindle.actors import Status
+from rekindle.actors import RequestRefusedError, Status
 from rekindle.actors.spec.worker_spec import RESERVED
 from rekindle.worker.guardian import marked_processes
 
@@ -100,3 +100,11 @@ def test_a_host_that_is_a_worker_itself_hands_down_nothing_of_that(
     assert b"REKINDLE_GENERATION=1" in told
     assert b"REKINDLE_STATE=/elsewhere" in told
     assert not [variable for variable in told if variable.endswith(b"=77")]
+
+
+def test_a_supervisor_inside_a_host_s_process_cannot_be_upgraded(run: Run) -> None:
+    system = run(shell("w", "sleep 1000"))
+    (worker,) = system.report().workers
+    with pytest.raises(RequestRefusedError, match="only the supervisor of `rekindle run` can be upgraded"):
+        system.upgrade()
+    assert system.status(worker.component_id).generation == worker.generation

@@ -63,6 +63,7 @@ def test_a_loop_that_holds_the_gil_is_silent_and_still_shows_its_stack(run: Run)
     assert "in spin_in_c" in bundle.last_words
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_that_reports_a_problem_is_ended_for_it_and_not_told_as_silent(run: Run) -> None:
     system = run(python("report_a_full_disk", health=ATTENTIVE, stop=SHORT, restart=ONCE))
     with system.events() as events:
@@ -77,6 +78,7 @@ def test_a_worker_that_reports_a_problem_is_ended_for_it_and_not_told_as_silent(
     assert "disk nearly full" in bundle.sentence
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_stopped_process_has_no_stack_to_show_and_is_reported_as_stopped(run: Run) -> None:
     system = run(python("wait", health=ATTENTIVE, stop=SHORT, restart=ONCE))
     pid = system.wait_for("wait", Status.HEALTHY, timeout_s=PATIENCE_S).pid
@@ -101,6 +103,7 @@ def test_a_foreign_program_that_hangs_is_never_sent_a_signal_that_it_may_not_kno
     assert ("out", "terminated") in bundle.output
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_a_worker_that_says_that_it_is_busy_is_left_alone(run: Run) -> None:
     system = run(python("be_busy_then_rest", health=IMPATIENT, restart=ONCE))
     system.wait_until("be_busy_then_rest", lambda w: w.current_job == "rested", PATIENCE_S)

@@ -47,6 +47,10 @@ class Logs:
         return sorted(self.path.parent.glob(pattern))
 
 
+AT = 1_790_000_000_000
+"""When the output was read."""
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Iterator[Logs]:
     made = Logs(tmp_path / "logs")
@@ -74,32 +78,32 @@ def on_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[Writes, int, bytes]
 
 def test_a_line_is_written_when_its_end_arrives_and_the_last_one_at_the_end(logs: Logs) -> None:
     log = logs.log()
-    log.take("out", b"one\ntw")
-    log.take("err", b"oh\n")
-    log.take("out", b"o\nthree")
+    log.take("out", b"one\ntw", AT)
+    log.take("err", b"oh\n", AT)
+    log.take("out", b"o\nthree", AT)
     assert eventually(lambda: logs.texts() == ["one", "oh", "two"])
-    log.finish()
+    log.finish(AT)
     assert eventually(lambda: logs.texts()[-1] == "three")
 
 
 def test_a_file_of_a_former_supervisor_is_continued(logs: Logs) -> None:
     logs.path.parent.mkdir()
     logs.path.write_text("T w 1 out | before\n")
-    logs.log(generation=2).take("out", b"after\n")
+    logs.log(generation=2).take("out", b"after\n", AT)
     assert eventually(lambda: logs.texts() == ["before", "after"])
 
 
 def test_an_endless_line_is_cut(logs: Logs) -> None:
     log = logs.log()
     for _ in range(3):
-        log.take("out", b"x" * (LONGEST_LINE // 2))
+        log.take("out", b"x" * (LONGEST_LINE // 2), AT)
     assert eventually(lambda: list(map(len, logs.texts())) == [LONGEST_LINE])
 
 
 def test_a_full_file_is_rotated_and_compressed_and_only_some_are_kept(logs: Logs) -> None:
     log = logs.log(max_mb=0.001, keep=2)
     for number in range(100):
-        log.take("out", b"%04d %s\n" % (number, b"x" * 100))
+        log.take("out", b"%04d %s\n" % (number, b"x" * 100), AT)
         latest = f"{number:04}"
         # The file is empty for a moment when it is rotated.
         assert eventually(lambda: "".join(logs.texts()[-1:]).startswith(latest))  # noqa: B023
@@ -115,7 +119,7 @@ def test_a_full_file_is_rotated_and_compressed_and_only_some_are_kept(logs: Logs
 def test_without_rotated_files_to_keep_the_file_begins_anew(logs: Logs) -> None:
     log = logs.log(max_mb=0.001, keep=0, compress=False)
     for number in range(20):
-        log.take("out", b"%04d %s\n" % (number, b"x" * 100))
+        log.take("out", b"%04d %s\n" % (number, b"x" * 100), AT)
     assert eventually(lambda: logs.texts()[-1:] and logs.texts()[-1].startswith("0019"))
     assert logs.rotated() == []
 
@@ -125,25 +129,25 @@ def test_what_a_killed_supervisor_did_not_compress_is_compressed(logs: Logs) -> 
     left = logs.path.parent / "web.log.20261118-095134-123"
     left.write_text("T w 1 out | before\n")
     (logs.path.parent / "web.log.20261118-095134-123.gz.part").write_bytes(b"half")
-    logs.log().take("out", b"now\n")
+    logs.log().take("out", b"now\n", AT)
     assert eventually(lambda: [path.name for path in logs.rotated()] == [f"{left.name}.gz"])
     assert gzip.decompress(logs.rotated()[0].read_bytes()) == b"T w 1 out | before\n"
 
 
 def test_a_renamed_file_is_written_on_until_the_files_are_opened_again(logs: Logs) -> None:
     log = logs.log()
-    log.take("out", b"one\n")
+    log.take("out", b"one\n", AT)
     assert eventually(lambda: logs.texts() == ["one"])
     logs.path.rename(old := logs.path.with_suffix(".1"))
-    log.take("out", b"two\n")
+    log.take("out", b"two\n", AT)
     assert eventually(lambda: old.read_text().count("\n") == 2)
     logs.writer.reopen()
-    log.take("out", b"three\n")
+    log.take("out", b"three\n", AT)
     assert eventually(lambda: logs.texts() == ["three"])
 
 
 def test_the_log_file_of_a_removed_worker_is_closed(logs: Logs) -> None:
-    logs.log().take("out", b"one\n")
+    logs.log().take("out", b"one\n", AT)
     assert eventually(lambda: logs.texts() == ["one"])
     logs.writer.forget("worker:web:0")
     assert eventually(lambda: str(logs.path) not in _open_files())
@@ -176,10 +180,10 @@ def test_a_full_disk_is_announced_and_what_waited_is_written_when_there_is_room(
         return real(descriptor, data)
 
     log = logs.log()
-    log.take("out", b"one\n")
+    log.take("out", b"one\n", AT)
     assert eventually(lambda: logs.texts() == ["one"])
     on_write(monkeypatch, write)
-    log.take("out", b"two\n")
+    log.take("out", b"two\n", AT)
     assert eventually(lambda: logs.news)
     assert logs.news == [LogInterrupted(str(logs.path), "No space left on device", ("worker:web:0",))]
     is_full.clear()
@@ -201,15 +205,15 @@ def test_lines_that_find_no_room_in_memory_are_counted_where_they_are_missing(
 
     on_write(monkeypatch, write)
     log = logs.log()
-    log.take("out", b"first\n")
+    log.take("out", b"first\n", AT)
     assert entered.wait(20.0)
     for number in range(5):
-        log.take("out", b"line %d\n" % number)
+        log.take("out", b"line %d\n" % number, AT)
     assert not log.is_full  # the worker does not wait for a disk that hangs
     assert logs.news == [LogInterrupted(str(logs.path), "the disk does not answer", ("worker:web:0",))]
     hangs.set()
     assert eventually(lambda: logs.news[-1] == LogResumed(str(logs.path), 4))
-    log.take("out", b"last\n")
+    log.take("out", b"last\n", AT)
     assert eventually(lambda: logs.texts()[-1:] == ["last"])
     assert logs.texts() == ["first", "line 0", "4 lines were dropped: the disk does not answer", "last"]
 
@@ -228,10 +232,10 @@ def test_a_worker_that_writes_faster_than_a_disk_that_works_waits_and_loses_noth
     on_write(monkeypatch, write)
     log = logs.log()
     monkeypatch.setattr(log_writer, "STUCK_S", 1000.0)
-    log.take("out", b"0123456789\n")
+    log.take("out", b"0123456789\n", AT)
     assert entered.wait(20.0)
     assert log.is_full
-    log.take("out", b"the last\n")  # what a process leaves at its end is read at once
+    log.take("out", b"the last\n", AT)  # what a process leaves at its end is read at once
     hangs.set()
     assert eventually(lambda: not log.is_full)
     assert eventually(lambda: logs.texts() == ["0123456789", "the last"])
@@ -246,7 +250,7 @@ def test_a_symbolic_link_is_not_written_to(logs: Logs, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("")
     logs.path.symlink_to(victim)
-    logs.log().take("out", b"one\n")
+    logs.log().take("out", b"one\n", AT)
     assert eventually(lambda: logs.news)
     assert isinstance(logs.news[0], LogInterrupted)
     assert "is a symbolic link" in logs.news[0].reason
@@ -307,7 +311,7 @@ def test_a_check_creates_nothing(tmp_path: Path) -> None:
 
 
 def test_the_file_has_the_permissions_of_its_policy(logs: Logs) -> None:
-    logs.log(mode="0604").take("out", b"one\n")
+    logs.log(mode="0604").take("out", b"one\n", AT)
     assert eventually(logs.path.exists)
     assert eventually(lambda: logs.path.stat().st_mode & 0o777 == 0o604)
 
@@ -322,7 +326,7 @@ def test_no_file_is_created_behind_a_link_of_another_user(logs: Logs, tmp_path: 
     os.lchown(link, 65534, 65534)
     with pytest.raises(LogFileError, match="symbolic link of another user \\(uid 65534\\) is on its path"):
         check(str(link / "web.log"))
-    logs.log().take("out", b"text\n")
+    logs.log().take("out", b"text\n", AT)
     assert eventually(lambda: logs.news)
     assert list(elsewhere.iterdir()) == []
 
@@ -331,6 +335,6 @@ def test_an_own_link_to_the_folder_is_followed(logs: Logs, tmp_path: Path) -> No
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / "logs").symlink_to("./elsewhere")
-    logs.log().take("out", b"text\n")
+    logs.log().take("out", b"text\n", AT)
     assert eventually(lambda: logs.texts() == ["text"])
     assert [each.name for each in elsewhere.iterdir()] == ["web.log"]

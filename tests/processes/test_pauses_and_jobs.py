@@ -21,6 +21,7 @@ def mirrored_job(rows: Rows, id_: str) -> object:
     return found[0][0] if found else "no row"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_the_last_heartbeat_is_shown_and_mirrored_while_nothing_else_happens(
     run: Run, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_a_program_without_heartbeats_has_no_last_one(run: Run) -> None:
     assert system.status("sleeper").heartbeat_age_s is None
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_pp_11_a_job_is_shown_mirrored_and_cleared(run: Run, rows: Rows, tmp_path: Path) -> None:
     let_go = tmp_path / "let_go"
     system = run(python("work_on_42_until_let_go", "w", env={"LET_GO": str(let_go)}))
@@ -59,6 +61,7 @@ def test_pp_11_a_job_is_shown_mirrored_and_cleared(run: Run, rows: Rows, tmp_pat
     assert eventually(lambda: mirrored_job(rows, "w") is None)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_pp_11_the_job_of_a_dead_worker_stands_in_its_death(run: Run, rows: Rows, tmp_path: Path) -> None:
     system = run(python("work_on_42_until_let_go", "w", env={"LET_GO": str(tmp_path / "never")}))
     pid = system.wait_until("w", lambda w: w.current_job == 42, PATIENCE_S).pid
@@ -71,6 +74,7 @@ def test_pp_11_the_job_of_a_dead_worker_stands_in_its_death(run: Run, rows: Rows
     assert eventually(lambda: rows("SELECT job FROM rekindle_death") == [("42",)])
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sd_12_an_idle_pause_keeps_the_process_healthy_and_without_a_job(run: Run) -> None:
     system = run(python("follow_pauses", "w", pause_mode=PauseMode.IDLE, health=ATTENTIVE))
     before = system.wait_until("w", lambda w: w.current_job == 1, PATIENCE_S)
@@ -87,6 +91,7 @@ def test_sd_12_an_idle_pause_keeps_the_process_healthy_and_without_a_job(run: Ru
     assert (after.pid, after.paused) == (before.pid, False)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_sd_11_sd_16_a_pause_ends_the_processes_and_a_resume_starts_them_at_once(
     run: Run, rows: Rows
 ) -> None:

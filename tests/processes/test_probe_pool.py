@@ -13,7 +13,7 @@ from queue import Queue
 import pytest
 from tests.processes.waiting import ended, eventually
 
-from rekindle.actors.processes.probes.probe_pool import Answer, ProbePool, Question
+from rekindle.actors.processes.probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
 from rekindle.actors.spec.probe import CommandProbe, HttpProbe, Probe, TcpProbe
 from rekindle.actors.spec.program import command
 from rekindle.actors.spec.worker_spec import WorkerSpec
@@ -69,10 +69,12 @@ def waits(connection: socket.socket) -> None:
         pass
 
 
-def asked(pool: ProbePool, probe: Probe, timeout_s: float = LONG_S, spec: WorkerSpec | None = None) -> Answer:
+def asked(
+    pool: ProbePool, probe: Probe, timeout_s: float = LONG_S, spec: WorkerSpec | None = None
+) -> ProbeAnswer:
     """The answer to a probe."""
-    answers: Queue[Answer] = Queue()
-    pool.ask(Question(probe, timeout_s, spec, answers.put))
+    answers: Queue[ProbeAnswer] = Queue()
+    pool.ask(ProbeQuestion(probe, timeout_s, spec, answers.put))
     return answers.get(timeout=LONG_S)
 
 
@@ -238,10 +240,10 @@ def test_a_program_that_takes_too_long_is_killed_with_its_group(
 
 
 def test_many_silent_servers_do_not_keep_the_others_from_being_asked(pool: ProbePool) -> None:
-    answers: Queue[Answer] = Queue()
+    answers: Queue[ProbeAnswer] = Queue()
     with server(*[waits] * 1) as port, server(says(OK)) as good:
         for _ in range(300):
-            pool.ask(Question(HttpProbe(f"http://127.0.0.1:{port}/"), 0.05, None, answers.put))
-        pool.ask(Question(HttpProbe(f"http://127.0.0.1:{good}/"), LONG_S, None, answers.put))
+            pool.ask(ProbeQuestion(HttpProbe(f"http://127.0.0.1:{port}/"), 0.05, None, answers.put))
+        pool.ask(ProbeQuestion(HttpProbe(f"http://127.0.0.1:{good}/"), LONG_S, None, answers.put))
         found = [answers.get(timeout=LONG_S) for _ in range(301)]
     assert sum(each.is_good for each in found) == 1

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -101,6 +102,20 @@ def test_an_order_for_one_that_is_being_started_waits_until_it_is_there(processe
     assert isinstance(news.get(PATIENCE_S), ProcessStarted)
     ended: ProcessExited = news.get(PATIENCE_S)
     assert ended.exit == Exit(signal=signal.SIGKILL)
+
+
+def test_no_process_starts_after_the_end_of_the_lease_of_its_node(no_traces: None) -> None:
+    """A start that was under way, or a back-off that ends when a machine wakes up."""
+    processes, news = RealProcesses(RealClock()), Inbox()
+    processes.set_lease(time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0)
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    refused = news.get(PATIENCE_S)
+    assert isinstance(refused, SpawnFailed)
+    assert refused.scarce  # so it is tried again, and not counted
+    processes.set_lease(time.clock_gettime(time.CLOCK_BOOTTIME) + 60.0)
+    processes.spawn(SpawnRequest(sleeper("s"), 1, observer=news, monitor=Inbox()))
+    assert isinstance(news.get(PATIENCE_S), ProcessStarted)
+    assert processes.close()
 
 
 def test_orders_to_one_that_is_being_started_keep_their_order(

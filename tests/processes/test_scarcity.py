@@ -134,10 +134,13 @@ def test_a_worker_that_waits_for_a_descriptor_can_be_stopped_and_started(run: Ru
 def test_a_system_that_finds_no_descriptor_raises_and_leaves_no_thread(
     database: Path, no_traces: None
 ) -> None:
+    before = set(threading.enumerate())
     system = System([sleeper()], store=open_store(database))
     with no_descriptor_left(), pytest.raises((OSError, RekindleError)):
         system.start()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rekindle-")]
+    assert not [
+        each for each in threading.enumerate() if each.name.startswith("rekindle-") and each not in before
+    ]
 
 
 def test_a_process_that_cannot_be_watched_does_not_run_on_unwatched(

@@ -58,6 +58,7 @@ def test_f25_garbage_ends_at_most_the_worker_that_sends_it(tmp_path: Path, lines
     assert marked_processes(mark) == []
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f25_too_many_bad_frames_end_the_worker_with_cause_protocol(
     run: Run, rows: Rows, tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_f25_too_many_bad_frames_end_the_worker_with_cause_protocol(
     assert eventually(lambda: rows("SELECT cause FROM rekindle_death") == [("protocol",)])
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f25_a_few_bad_frames_are_forgiven(run: Run, tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.write_bytes(b"not a frame\n" * 20 + b'HEALTH|{"status": "healthy", "current_job": "sane"}\n')
@@ -80,6 +82,7 @@ def test_f25_a_few_bad_frames_are_forgiven(run: Run, tmp_path: Path) -> None:
     assert (worker.generation, worker.status) == (1, Status.HEALTHY)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f25_a_worker_that_sends_garbage_endlessly_does_not_fill_our_memory(run: Run) -> None:
     deaf = replace(SHORT, term_s=2.0)
     system = run(python("send_garbage_endlessly", "w", stop=deaf), python("wait"))
@@ -106,6 +109,7 @@ class Bomb:
         return os.mkdir, (str(self.path),)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f26_a_pickle_bomb_is_never_unpickled(run: Run, tmp_path: Path) -> None:
     raw, crater = tmp_path / "raw", tmp_path / "crater"
     bombs = [pickle.dumps(Bomb(crater), protocol) for protocol in range(6)]
@@ -115,6 +119,7 @@ def test_f26_a_pickle_bomb_is_never_unpickled(run: Run, tmp_path: Path) -> None:
     assert not crater.exists()
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_p15_a_worker_that_floods_its_output_does_not_hang_and_the_tail_is_bounded(
     run: Run, logs: list[str]
 ) -> None:
@@ -127,6 +132,7 @@ def test_p15_a_worker_that_floods_its_output_does_not_hang_and_the_tail_is_bound
     assert any("w out | line 0 " in line for line in logs)
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_p15_a_worker_that_writes_a_hundred_megabytes_is_not_slowed_down_to_the_speed_of_the_log(
     run: Run, logs: list[str]
 ) -> None:
@@ -143,6 +149,7 @@ def test_p15_a_worker_that_writes_a_hundred_megabytes_is_not_slowed_down_to_the_
     assert logged < 500_000
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_the_last_lines_are_kept_and_harmless_also_with_logging_on(run: Run, logs: list[str]) -> None:
     system = run(python("say_words", "w", restart=ONCE))
     system.wait_until("w", lambda w: w.current_job == "said", PATIENCE_S)
@@ -163,6 +170,7 @@ def test_the_last_lines_are_kept_and_harmless_also_with_logging_on(run: Run, log
     assert "without an end" in system.output("w")
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("name", ["LEAKED_SECRET", "PYTHONSTARTUP", "REKINDLE_SYSTEM"])
 def test_the_environment_of_a_worker_is_an_allow_list(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str
@@ -173,6 +181,7 @@ def test_the_environment_of_a_worker_is_an_allow_list(
     assert b"secret" not in Path(f"/proc/{pid}/environ").read_bytes()
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("own", [None, "/of/the/worker"])
 def test_our_import_path_is_not_handed_on_to_the_programs_of_a_worker(run: Run, own: str | None) -> None:
     spec = python("show_the_import_path_of_a_program")
@@ -180,6 +189,7 @@ def test_our_import_path_is_not_handed_on_to_the_programs_of_a_worker(run: Run, 
     assert eventually(lambda: system.output(spec.id) == (str(own),))
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_f25_one_that_says_too_often_how_it_is_says_it_less_often(run: Run) -> None:
     """Every word was a frame at once, and more than a hundred a second end a worker."""
     system = run(python("chatter"))

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from tests.processes.conftest import Run
 from tests.processes.policies import worker
 from tests.processes.waiting import eventually
@@ -115,3 +116,32 @@ def test_a_system_leaves_no_warm_process_behind(run: Run) -> None:
     healthy(system)
     system.stop()
     assert warm_process() is None
+
+
+NUMPY = "import random\n_numbers = random.Random(1)\nseed, random = _numbers.seed, _numbers.random\n"
+DRAWING = """
+import random, ssl, numpy.random
+
+def serve(worker):
+    print(random.random(), ssl.RAND_bytes(8).hex(), numpy.random.random(), flush=True)
+    worker.wait()
+"""
+
+
+def test_each_fork_draws_other_random_numbers(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").touch()
+    (tmp_path / "numpy" / "random.py").write_text(NUMPY)  # as far as it matters here
+    (tmp_path / "drawing_application.py").write_text(DRAWING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    call = PythonCall("drawing_application:serve", warm=True, standby=1)
+    system = run(*(worker(f"w:{number}", call) for number in range(3)))
+    assert eventually(lambda: all(system.output(f"w:{number}") for number in range(3)))
+    os.kill(healthy(system, "w:0"), signal.SIGKILL)
+    healthy(system, "w:0", after=1)
+    assert eventually(lambda: len(system.output("w:0")) == 2)
+    drawn = [line.split() for number in range(3) for line in system.output(f"w:{number}")]
+    for kind in zip(*drawn, strict=True):
+        assert len(set(kind)) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -158,3 +159,54 @@ def test_processes_are_killed_by_number_where_the_kernel_has_no_pidfd(
         patch.delattr(os, "pidfd_open")
         assert sweep(mark, within_s=DEADLINE_S)
     assert stray.wait(DEADLINE_S) == -signal.SIGKILL
+
+
+def lease(guardian: subprocess.Popen[bytes], seconds: float) -> None:
+    """Tell the guardian until when the workers may run."""
+    assert guardian.stdin is not None
+    until = time.clock_gettime(time.CLOCK_BOOTTIME) + seconds
+    guardian.stdin.write(f"lease {until:.3f}\n".encode())
+    guardian.stdin.flush()
+
+
+def test_a_guardian_kills_the_workers_of_a_frozen_supervisor_when_their_lease_ends(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    """The pipe stays open and the supervisor lives: it only says nothing."""
+    worker = spawn(SLEEP)
+    lease(guardian, 0.2)
+    assert worker.wait(DEADLINE_S) == -signal.SIGKILL
+    assert guardian.poll() is None
+
+
+def test_a_lease_that_is_renewed_in_time_ends_no_worker(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    worker = spawn(SLEEP)
+    lease(guardian, DEADLINE_S)
+    for _ in range(1000):  # more than the guardian keeps of what it received
+        lease(guardian, 1000.0)
+    assert guardian.stdin is not None
+    guardian.stdin.write(b"done\n")
+    guardian.communicate(timeout=DEADLINE_S)
+    assert guardian.returncode == 0
+    worker.kill()
+    worker.wait(DEADLINE_S)
+
+
+def test_workers_run_again_under_a_later_lease_and_end_with_it(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    for _ in range(2):
+        worker = spawn(SLEEP)
+        lease(guardian, 0.2)
+        assert worker.wait(DEADLINE_S) == -signal.SIGKILL
+
+
+def test_a_guardian_with_a_lease_still_acts_when_the_supervisor_is_gone(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    worker = spawn(SLEEP)
+    lease(guardian, 1000.0)
+    guardian.communicate(timeout=DEADLINE_S)
+    assert (guardian.returncode, worker.wait(DEADLINE_S)) == (0, -signal.SIGKILL)

@@ -60,6 +60,56 @@ def until_asked(job: Job) -> None:
     eventually(job.progress)
 
 
+def unlucky(job: Job) -> None:
+    raise LookupError(f"job {job.id} is unlucky")
+
+
+async def unlucky_later(job: Job) -> None:
+    await asyncio.sleep(0)
+    unlucky(job)
+
+
+@pytest.mark.parametrize("process", [unlucky, unlucky_later])
+def test_the_stored_traceback_begins_in_the_job_s_own_code(
+    served: Served, process: Callable[[Job], object]
+) -> None:
+    (job,) = served.run(process)
+    assert job.error is not None
+    sentence, first, *_ = job.error.splitlines()
+    assert sentence == "LookupError: job 1 is unlucky"
+    assert first.startswith(f'  File "{__file__}"')
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (b"abc", "TypeError: the result is not JSON: Object of type bytes is not JSON serializable"),
+        (
+            float("nan"),
+            "ValueError: the result is not JSON: Out of range float values are not JSON compliant",
+        ),
+    ],
+)
+def test_a_result_that_is_not_json_is_named_as_the_error(served: Served, result: object, said: str) -> None:
+    (job,) = served.run(lambda _: result)
+    assert (job.state, (job.error or "").splitlines()[0]) == ("error", said)
+
+
+def test_a_job_for_a_test_has_what_the_queue_would_give_it() -> None:
+    job = Job.for_test({"pair": (1, 2)}, attempt=2, resumed=(3,), batch={"total": 4})
+    assert (job.payload, job.attempt, job.resumed, job.batch) == ({"pair": [1, 2]}, 2, [3], {"total": 4})
+    job.checkpoint({"at": 5})
+    job.progress(1, 2, "half")
+    assert (job.cancelled, job.stopping, Job.for_test().payload) == (False, False, None)
+
+
+def test_a_job_for_a_test_refuses_what_the_queue_would_refuse() -> None:
+    with pytest.raises(TypeError, match="the payload is not JSON"):
+        Job.for_test({1, 2})
+    with pytest.raises(ValueError, match="the checkpoint is too long"):
+        Job.for_test().checkpoint("x" * 1_000_001)
+
+
 # ── what ends them ───────────────────────────────────────────────────────────────────────
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from ...errors import RequestRefusedError
-from ...facts.alert import Alert, Kind
+from ...facts.alert import Alert, AlertKind
 from ..serving.json_values import CommandResult
 from .request_bodies import Text
 from .route import Request
@@ -18,7 +18,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     """One alert, from its first occurrence until it is resolved."""
 
     id: int
-    kind: Kind
+    kind: AlertKind
     component_id: str | None
     severity: str
     """critical, warning or info."""

@@ -16,9 +16,10 @@ from ...errors import UnknownWorkerError
 from ...facts.records import DeathRecord
 from ...messages import WorkerStatus
 from ...views.bug_report import declared, without_secrets
+from ...views.setting_origin import Configuration
 from ...views.timeline import Timeline
 from ..serving.json_values import view, view_type
-from .request_bodies import TimelineQuery
+from .request_bodies import InvalidRequestError, TimelineQuery
 from .route import Request
 
 Evidence = view_type(Bundle)
@@ -73,6 +74,7 @@ class Declarations(msgspec.Struct, frozen=True):
 
 
 WorkerTimeline = view_type(Timeline)
+EffectiveSettings = view_type(Configuration)
 
 
 def timeline(request: Request) -> object:
@@ -113,6 +115,16 @@ def declarations(request: Request) -> object:
         with suppress(UnknownWorkerError):  # it was removed meanwhile
             found.append(declared(request.operator.spec(worker.component_id)))
     return Declarations(found)
+
+
+def configuration(request: Request) -> object:
+    found = request.operator.configuration()
+    if found is None:
+        message = "the workers of this supervisor are declared by its host program, not by a file"
+        raise InvalidRequestError(404, "no_configuration", message)
+    operator = request.operator
+    secrets = {secret for spec in operator.report().workers for secret in operator.secrets(spec.component_id)}
+    return without_secrets(view(found), secrets)
 
 
 def bug_report(request: Request) -> object:

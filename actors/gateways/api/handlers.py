@@ -18,11 +18,13 @@ from ...messages.topics import QUEUES, Topics
 from ...processes.watch.transcript import OutputLines
 from ...spec.worker_spec import PauseMode
 from ...system.inboxes import Inbox
-from ...views.diagnosis import Diagnosis
+from ...views.diagnosis import WorkerDiagnosis
 from ...views.event_sentences import document_with_text
+from ...views.log_page import LogPage, LogQuery
 from ..gateway_state import GatewayState
 from ..operator import Operator, Rolling
 from ..serving.json_values import CommandResult, view, view_type
+from ..serving.own_actors import ActorKind, libraries, own_actors
 from ..serving.own_usage import own_usage
 from .event_log import read_log
 from .request_bodies import EventLogQuery, InvalidRequestError, OutputQuery, SignalArguments, topics_of
@@ -32,13 +34,14 @@ SNAPSHOT_S = 5.0
 """How long the actors may take to answer."""
 
 Worker = view_type(WorkerStatus)
-Explanation = view_type(Diagnosis)
+Explanation = view_type(WorkerDiagnosis)
 Death = view_type(DeathRecord)
 Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 Breaker = view_type(BreakerStatus)
 StandingGroup = view_type(GroupStatus)
 WrittenLines = view_type(OutputLines)
+LoggedLines = view_type(LogPage)
 RollingState = view_type(Rolling)
 RolloutState = view_type(RolloutStatus)
 
@@ -74,6 +77,10 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration file, if there is one."""
     database: str | None
     """Where the state is stored, without a password; None if only the host knows."""
+    libraries: dict[str, str]
+    """The versions of the libraries that the supervisor uses."""
+    actors: list[ActorKind]
+    """The actors of the supervisor's process."""
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +187,8 @@ def info(request: Request) -> object:
         **view(own_usage()),
         configuration=origins["configuration"],
         database=origins["database"],
+        libraries=libraries(),
+        actors=own_actors(),
     )
 
 
@@ -229,6 +238,11 @@ def written(request: Request) -> object:
     if names and not ids:  # all of them were removed
         return view(replace(request.operator.written(after=query.after), lines=()))
     return view(request.operator.written(*ids, after=query.after, last=query.last))
+
+
+def logged(request: Request) -> object:
+    query = msgspec.convert(request.arguments, LogQuery, from_attributes=True)
+    return view(request.operator.logged(request.target, query))
 
 
 def _ids_of(request: Request, name: str, *, required: bool) -> list[str]:

@@ -73,6 +73,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     max_retry_delay_ms: int | None
     expires_at_wall_ms: int | None
     key: str | None
+    traceparent: str | None
     waits_for: int | None
     failed_by: int | None
     batch_id: int | None
@@ -180,6 +181,7 @@ def _settings(given: EnqueueArguments) -> JobSettings:
         "expires_at": given.expires_at,
         "key": given.key,
         "after": given.after,
+        "traceparent": given.traceparent,
     }
 
 

@@ -83,8 +83,9 @@ class UpgradeArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class UniqueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which earlier jobs are the same: with this key, added within this time, in one of these states."""
 
-    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
     for_s: Annotated[float, Meta(gt=0, le=LONGEST_PAUSE_S)]
+    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)] | None = None
+    """Without a key: with the same payload."""
     states: Annotated[list[JobState], Meta(min_length=1)] | None = None
 
 
@@ -108,6 +109,8 @@ class EnqueueArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the limits of the queue for a key count together."""
     after: Annotated[list[Annotated[int, Meta(ge=1, le=10**18)]], Meta(max_length=MOST_JOBS)] = []
     """The jobs that must be done before."""
+    traceparent: Annotated[str, Meta(max_length=55)] | None = None
+    """The trace that they belong to, as W3C Trace Context has it."""
 
     def audited(self) -> dict[str, Any]:
         """What the audit records: the number of jobs, not their payloads, which may hold secrets."""
@@ -146,6 +149,8 @@ class LimitQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Number = Annotated[int, Meta(ge=0, le=10**18)]
+LATEST_WALL_MS = 253_402_300_000_000
+"""The end of the year 9999."""
 MOST_LINES = 200
 Patterns = Annotated[str, Meta(min_length=1, max_length=2000)]
 """Topic patterns, separated by commas."""
@@ -158,6 +163,20 @@ class OutputQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Worker ids separated by commas; empty: all workers."""
     after: Number | None = None
     last: Annotated[int, Meta(ge=0, le=MOST_LINES)] = 10
+
+
+class LogPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which lines of a worker's output to find, and from where to search towards older ones."""
+
+    find: Annotated[str, Meta(max_length=500)] = ""
+    """A text that they contain, in any case."""
+    stream: Annotated[str, Meta(extra_json_schema={"enum": ["", "out", "err", "log"]}, max_length=3)] = ""
+    generation: Number | None = None
+    before: Annotated[int, Meta(ge=0, le=LATEST_WALL_MS)] | None = None
+    """`before` of the former page: wall-clock milliseconds."""
+    seen: Number = 0
+    """`seen` of the former page."""
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 200
 
 
 class EventStreamQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,6 +31,7 @@ from .request_bodies import (
     HealthQuery,
     JobQuery,
     LimitQuery,
+    LogPageQuery,
     OutputQuery,
     PauseArguments,
     RollArguments,
@@ -75,6 +76,12 @@ ROUTES: tuple[Route, ...] = (
         health_handlers.health,
         HealthSummary,
         query=HealthQuery,
+    ),
+    _stored(
+        "/configuration",
+        "Every effective setting and where its value comes from, without secrets",
+        evidence_handlers.configuration,
+        evidence_handlers.EffectiveSettings,
     ),
     # ── workers ──────────────────────────────────────────────────────────────────────────
     _query("/workers", "Every worker", handlers.workers, handlers.Workers),
@@ -138,6 +145,13 @@ ROUTES: tuple[Route, ...] = (
         handlers.Explanation,
     ),
     _query("/workers/{id}/output", "The last output lines of a worker", handlers.output, handlers.Output),
+    _stored(
+        "/workers/{id}/log",
+        "Lines of a worker's log file, also of former generations, newest page first",
+        handlers.logged,
+        handlers.LoggedLines,
+        query=LogPageQuery,
+    ),
     _query(
         "/output",
         "The output of workers, line by line; ask again with the newest number",

@@ -13,14 +13,13 @@ from typing import Self
 
 from ..api.app import create_app
 from ..operator import Operator
+from ..server_identity import identity
 from ..serving.call_pools import CallPools
 from ..serving.held_app import HeldApp
 from ..serving.listener import room_for
-from ..serving.server_thread import STOP_S, ServerThread, identity
+from ..serving.server_thread import ServerThread
 from ..serving.uvicorn_server import MOST_CONNECTIONS, HttpProtocol
 from .socket_file import SOCKET_NAME, SocketFile
-
-__all__ = ["STOP_S", "ControlServer"]
 
 
 class ControlServer:
@@ -123,11 +122,10 @@ class ControlServer:
             return self._kept
 
     def _serve(self, file: SocketFile) -> None:
+        # Loaded at the start: at a later moment the files may be those of another version.
         pools = CallPools()
-        followers = room_for(MOST_CONNECTIONS) // 2
-        app = create_app(
-            self._operator, identity(self._directory, self._dashboard), pools, most_followers=followers
-        )
+        server = identity(self._directory, self._dashboard)
+        app = create_app(self._operator, server, pools, most_followers=room_for(MOST_CONNECTIONS) // 2)
         self._held = HeldApp(app) if self._is_held else None
         self._serving = ServerThread(self._held or app, pools, name="control", protocol=HttpProtocol)
         self._serving.start(file.socket, "rekindle-control")

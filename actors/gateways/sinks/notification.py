@@ -70,15 +70,15 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class RateLimit:
+class SinkRateLimit:
     """What was sent in the last minute; the next message reports how many were withheld."""
 
     sent: tuple[float, ...] = ()
     withheld: int = 0
 
-    def admit(self, now: float, per_minute: int) -> tuple[RateLimit, bool]:
+    def admit(self, now: float, per_minute: int) -> tuple[SinkRateLimit, bool]:
         """The limit afterwards, and whether one more message may be sent now."""
         recent = tuple(at for at in self.sent if at > now - 60.0)
         if len(recent) >= per_minute:
-            return RateLimit(recent, self.withheld + 1), False
-        return RateLimit((*recent, now), 0), True
+            return SinkRateLimit(recent, self.withheld + 1), False
+        return SinkRateLimit((*recent, now), 0), True

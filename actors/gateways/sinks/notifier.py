@@ -13,7 +13,7 @@ from loguru import logger
 
 from ...messages import AlertChanged
 from ...ports import Clock
-from .notification import Filter, Notification, RateLimit
+from .notification import Filter, Notification, SinkRateLimit
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """After the last retry the message is dropped."""
@@ -73,7 +73,7 @@ class _SinkQueue:
         self._clock = clock
         self._delays = delays
         self._waiting: deque[Notification] = deque()
-        self._rate = RateLimit()
+        self._rate = SinkRateLimit()
         self._changed = threading.Condition()
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="rekindle-alerts", daemon=True)

@@ -58,7 +58,7 @@ class Flushed(msgspec.Struct, frozen=True):
     """Of the latest commit: the same as before if there was nothing to write."""
 
 
-class HandOver(msgspec.Struct, frozen=True):
+class FlushForUpgrade(msgspec.Struct, frozen=True):
     """Write nothing more, and reply with a `Flushed` of all that is not known to be stored.
 
     The commit that is under way, if the store does not answer, is included: it may still happen.
@@ -107,7 +107,7 @@ PersistenceMessage = (
     | Committed
     | CommitFailed
     | Flush
-    | HandOver
+    | FlushForUpgrade
     | Notice
     | Event
 )

@@ -9,7 +9,7 @@ from ...runtime.resilient_actor import tell
 from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.probe import Probe
 from ..child import Child
-from ..probes.probe_pool import Answer, ProbePool, Question
+from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
 
 
 class LifeProbe:
@@ -19,7 +19,7 @@ class LifeProbe:
         self._pool = pool
         self._child = child
         self._alive = alive
-        self._question = Question(probe, alive.timeout_s, child.request.spec, self._answered)
+        self._question = ProbeQuestion(probe, alive.timeout_s, child.request.spec, self._answered)
 
     def begin(self) -> None:
         """Ask for the first time: not together with all others that started now."""
@@ -29,7 +29,7 @@ class LifeProbe:
         if self._child.exit is None:
             self._pool.ask(self._question)
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: ProbeAnswer) -> None:
         child = self._child
         if child.exit is None:
             probed = LifeProbed(child.id, child.generation, answer.is_good, answer.words)

@@ -15,7 +15,7 @@ from ...runtime.resilient_actor import tell
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from ...spec.probe import Probe
 from ..child import Child
-from ..probes.probe_pool import Answer, ProbePool, Question
+from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
 
 FIRST_LOOK_S = 0.05
 GROWTH = 1.5
@@ -35,7 +35,7 @@ class ReadyProbe:
         self._pool = pool
         self._child = child
         self._condition = condition
-        self._question = Question(probe, ready.timeout_s, child.request.spec, self._answered)
+        self._question = ProbeQuestion(probe, ready.timeout_s, child.request.spec, self._answered)
         self._every_s = ready.every_s
         self._looks = 0
 
@@ -49,7 +49,7 @@ class ReadyProbe:
         if self._child.exit is None:
             self._pool.ask(self._question)
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: ProbeAnswer) -> None:
         if self._child.exit is None:
             _tell(self._child, self._condition, answer)
             if not answer.is_good:
@@ -65,10 +65,10 @@ def _matched(child: Child, pattern: re.Pattern[str], line: str) -> bool:
     """Whether a line of output meets the condition; the monitor is told if it does."""
     is_met = pattern.search(line[:LONGEST_LINE]) is not None
     if is_met:
-        _tell(child, Condition.OUTPUT, Answer(True, "", 0.0))
+        _tell(child, Condition.OUTPUT, ProbeAnswer(True, "", 0.0))
     return is_met
 
 
-def _tell(child: Child, condition: Condition, answer: Answer) -> None:
+def _tell(child: Child, condition: Condition, answer: ProbeAnswer) -> None:
     checked = ConditionChecked(child.id, child.generation, condition, answer.is_good, answer.words)
     tell(child.request.monitor, checked)

@@ -12,7 +12,7 @@ from ...ports import Control
 from ...runtime.resilient_actor import tell
 from ...spec.deployment.drain_policy import DrainPolicy
 from ..child import Child
-from ..probes.probe_pool import Answer, ProbePool, Question
+from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
 from ..watch.epoll_loop import EpollLoop
 from .life_probe import LifeProbe
 from .ready_checks import ReadyProbe, seek_line
@@ -52,7 +52,7 @@ class WorkerChecks:
             return
         variables = {"REKINDLE_WORKER_PID": str(child.pid)}
         told = partial(_drained, child)
-        pool.ask(Question(drain.probe, drain.within_s, child.request.spec, told, variables))
+        pool.ask(ProbeQuestion(drain.probe, drain.within_s, child.request.spec, told, variables))
 
     def close(self, timeout_s: float) -> None:
         """Ask nothing more."""
@@ -78,6 +78,6 @@ class WorkerChecks:
             LifeProbe(pool, child, alive, alive.probe).begin()
 
 
-def _drained(child: Child, answer: Answer) -> None:
+def _drained(child: Child, answer: ProbeAnswer) -> None:
     if child.exit is None:
         child.report_drained("" if answer.is_good else answer.words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ class WorkerLog:
         """Go on where the former program of this process stopped to read."""
         self._partial.update(rests)
 
-    def take(self, stream: str, data: bytes) -> None:
+    def take(self, stream: str, data: bytes, at_wall_ms: int) -> None:
         """Have the lines of some output written; the end of the last one may follow."""
         end = data.rfind(b"\n") + 1
         rest = data[end:]
@@ -50,15 +49,15 @@ class WorkerLog:
         if end == 0 or len(rest) >= LONGEST_LINE:
             data, end, rest = data + b"\n", len(data) + 1, b""
         self._partial[stream] = rest
-        self._add(stream, before + data[:end])
+        self._add(stream, before + data[:end], at_wall_ms)
 
-    def finish(self) -> None:
+    def finish(self, at_wall_ms: int) -> None:
         """The process has ended: last lines without a line end are written, too."""
         for stream, rest in self._partial.items():
             if rest:
-                self._add(stream, rest + b"\n")
+                self._add(stream, rest + b"\n", at_wall_ms)
         self._partial.clear()
 
-    def _add(self, stream: str, data: bytes) -> None:
-        piece = Piece(self._worker, self._generation, stream, int(time.time() * 1000), data)
+    def _add(self, stream: str, data: bytes, at_wall_ms: int) -> None:
+        piece = Piece(self._worker, self._generation, stream, at_wall_ms, data)
         self._writer.add(self._file, piece)

@@ -49,7 +49,7 @@ class OverdueError(Exception):
     """Thrown into steps whose time is over; they clean up."""
 
 
-class Progress:
+class ExchangeProgress:
     """How far an exchange came, for the words of a timeout."""
 
     def __init__(self) -> None:
@@ -61,14 +61,14 @@ def http_port(parts: SplitResult) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def connection(addresses: Sequence[Address], progress: Progress) -> Steps:
+def connection(addresses: Sequence[Address], progress: ExchangeProgress) -> Steps:
     """Connect and close again."""
     with (yield from _connected(addresses)):
         progress.words = "connected"
         return "connected"
 
 
-def http_get(probe: HttpProbe, addresses: Sequence[Address], progress: Progress) -> Steps:
+def http_get(probe: HttpProbe, addresses: Sequence[Address], progress: ExchangeProgress) -> Steps:
     """Send the request, and judge the answer by its code."""
     parts = urlsplit(probe.url)
     plain = yield from _connected(addresses)
@@ -162,7 +162,7 @@ def _request(probe: HttpProbe, parts: SplitResult) -> bytes:
     return "\r\n".join((*lines, "Connection: close", "", "")).encode("latin-1")
 
 
-def _judged(probe: HttpProbe, sock: socket.socket, progress: Progress) -> Steps:
+def _judged(probe: HttpProbe, sock: socket.socket, progress: ExchangeProgress) -> Steps:
     received = bytearray()
     while not _is_whole(received):
         data = yield from _retried(sock, lambda: sock.recv(MOST_BYTES))

@@ -21,8 +21,8 @@ from ..watch.epoll_loop import EpollLoop
 from .exchange import (
     Address,
     BadAnswer,
+    ExchangeProgress,
     OverdueError,
-    Progress,
     Steps,
     connection,
     http_get,
@@ -35,7 +35,7 @@ MOST_SOCKETS = 128
 MOST_PROGRAMS = 8
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ProbeAnswer(msgspec.Struct, frozen=True):
     """What came of one question."""
 
     is_good: bool
@@ -43,14 +43,14 @@ class Answer(msgspec.Struct, frozen=True):
     took_s: float
 
 
-class Question(msgspec.Struct, frozen=True):
+class ProbeQuestion(msgspec.Struct, frozen=True):
     """One probe to ask, and what is called with the answer."""
 
     probe: Probe
     timeout_s: float
     spec: WorkerSpec | None
     """The worker as whose user a program runs; None: as our own."""
-    answered: Callable[[Answer], None]
+    answered: Callable[[ProbeAnswer], None]
     variables: Mapping[str, str] = {}
     """Further variables of a program."""
 
@@ -58,10 +58,10 @@ class Question(msgspec.Struct, frozen=True):
 class _Asked:
     """A question that is under way."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ProbeQuestion) -> None:
         self.question = question
         self.began = time.monotonic()
-        self.progress = Progress()
+        self.progress = ExchangeProgress()
         self.steps: Steps | None = None
         self.watched: tuple[int, ...] = ()
         self.is_answered = self.is_over = False
@@ -70,7 +70,7 @@ class _Asked:
         """Tell the answer, once."""
         if not self.is_answered:
             self.is_answered = True
-            self.question.answered(Answer(is_good, words, time.monotonic() - self.began))
+            self.question.answered(ProbeAnswer(is_good, words, time.monotonic() - self.began))
 
 
 class ProbePool:
@@ -80,11 +80,11 @@ class ProbePool:
         self._mark = mark
         self._loop: EpollLoop = EpollLoop("probes")
         self._names = HostNames(self._loop.post)
-        self._waiting: dict[bool, deque[Question]] = {True: deque(), False: deque()}
+        self._waiting: dict[bool, deque[ProbeQuestion]] = {True: deque(), False: deque()}
         """By whether they need a program."""
         self._under_way: dict[bool, set[_Asked]] = {True: set(), False: set()}
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: ProbeQuestion) -> None:
         """Ask as soon as there is room; returns at once."""
         self._loop.post(lambda: self._ask(question))
 
@@ -99,7 +99,7 @@ class ProbePool:
 
     # ── on the loop ──────────────────────────────────────────────────────────────────────
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: ProbeQuestion) -> None:
         kind = isinstance(question.probe, CommandProbe)
         self._waiting[kind].append(question)
         self._begin(kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...runtime.lanes import Call
 
 
@@ -11,8 +13,9 @@ class PendingStarts:
     Orders to one worker keep their sequence: none overtakes another that waits for the start.
     """
 
-    def __init__(self) -> None:
-        self._starting: set[str] = set()
+    def __init__(self, inherited: Iterable[str] = ()) -> None:
+        """`inherited` are workers whose processes the former program left: orders wait for the adoption."""
+        self._starting = set(inherited)
         self._orders: dict[str, list[Call]] = {}
 
     def add(self, component_id: str) -> None:

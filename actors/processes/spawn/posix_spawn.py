@@ -23,7 +23,7 @@ from types import MappingProxyType
 from ...spec.surroundings import Surroundings
 from .descriptor_limit import with_given_limit
 from .lean_table import LeanTable
-from .settlement import Identity, Settlement
+from .settlement import ProcessIdentity, Settlement
 
 CHANNEL = "REKINDLE_FD"
 """The variable with the number of the worker's channel."""
@@ -297,7 +297,7 @@ def _by_subprocess(
     cgroup: int | None,
 ) -> int:
     environment = {**program.environment, **extra}
-    identity = Identity(program.user, program.surroundings.groups)
+    identity = ProcessIdentity(program.user, program.surroundings.groups)
     if program.user is not None:
         environment.update(HOME=identity.home, USER=program.user, LOGNAME=program.user)
     settlement = Settlement(program.surroundings, identity, program.cwd, cgroup)

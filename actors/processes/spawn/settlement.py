@@ -26,7 +26,7 @@ _WHO_PROCESS = 1
 _LONGEST_REPORT = 512
 
 
-class Identity:
+class ProcessIdentity:
     """The user and groups of a process, looked up before the fork.
 
     Raises:
@@ -83,7 +83,7 @@ class Settlement:
     """The steps of one process. Made before the fork; called in the new process."""
 
     def __init__(
-        self, surroundings: Surroundings, identity: Identity, cwd: str | None, cgroup: int | None
+        self, surroundings: Surroundings, identity: ProcessIdentity, cwd: str | None, cgroup: int | None
     ) -> None:
         self._cwd = cwd
         self._identity = identity

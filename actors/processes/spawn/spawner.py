@@ -187,6 +187,11 @@ class Spawner:
             handed = self._fill(descriptors, spec, generation)
             with nullcontext(0) if self._marks is None else self._marks.one_start(spec.id) as start:
                 extra = {"REKINDLE_GENERATION": str(generation)}
+                if spec.assigned is not None:
+                    extra |= {
+                        "REKINDLE_NODE": spec.assigned.node,
+                        "REKINDLE_TOKEN": str(spec.assigned.token(generation)),
+                    }
                 if descriptors.notify is not None:
                     extra[NOTIFY_SOCKET] = descriptors.notify.address
                 pid = self._fork(spec, program, extra, descriptors, sockets, handed, start, entrance)

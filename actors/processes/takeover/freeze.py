@@ -14,7 +14,7 @@ PAUSE_S = 0.002
 """How often it looks whether all ends are reported."""
 
 
-class Freeze:
+class HandOverFreeze:
     """Ends what the threads read; the loop goes on with orders."""
 
     def __init__(self, loop: EpollLoop, outputs: EpollLoop, ended: EndedProcesses) -> None:

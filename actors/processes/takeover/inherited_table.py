@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +18,10 @@ from ..channel import inherited_channel
 from ..child import Child
 from ..guardian_link import GuardianLink
 from ..notify_socket import NotifySocket
+from ..spawn.pending_starts import PendingStarts
 from ..spawn.spawner import Spawned
 from ..spawn.start_marks import StartMarks
+from ..watch.epoll_loop import EpollLoop
 from ..watch.transcript import Transcript
 from .known_child import KnownChild, KnownTable
 
@@ -76,6 +79,11 @@ class InheritedTable:
         """The processes that no proxy has claimed yet."""
         return {known.pid for known in tuple(self._unclaimed.values())}
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The workers whose processes no proxy has claimed yet."""
+        return tuple(self._unclaimed)
+
     def find(self, component_id: str, generation: int) -> KnownChild | None:
         """The process of this generation, if it was left."""
         known = self._unclaimed.get(component_id)
@@ -85,13 +93,14 @@ class InheritedTable:
         """The process is in the table of children."""
         self._unclaimed.pop(component_id, None)
 
-    def end_unclaimed(self) -> None:
-        """Kill what no proxy has claimed."""
+    def end_unclaimed(self, loop: EpollLoop, orders: PendingStarts) -> None:
+        """Kill what no proxy has claimed, and drop the orders that waited for that."""
         for id_, known in tuple(self._unclaimed.items()):
             logger.warning("{} (pid {}) is not supervised after the upgrade and is ended", id_, known.pid)
             with suppress(OSError):
                 signal.pidfd_send_signal(self._descriptors[key(id_, "pidfd")], signal.SIGKILL)
             self.claimed(id_)
+            loop.post(partial(orders.finish, id_))
 
     def restore(self, lasting: Lasting) -> None:
         """Go on with what outlasts single processes; before any other thread looks."""

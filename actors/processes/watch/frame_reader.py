@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.frames import MAX_LINE, Frame, Refusal, decode
+from ...facts.frames import MAX_LINE, Frame, FrameRefusal, decode
 
 FRAMES_PER_SECOND = 100
 """Frames above this rate are refused."""
@@ -63,7 +63,7 @@ class FrameReader:
         is_flood = self._flooded(now)
         if not is_flood and not line.strip():
             return None
-        decoded = Refusal("too many frames") if is_flood else decode(line)
+        decoded = FrameRefusal("too many frames") if is_flood else decode(line)
         if isinstance(decoded, Frame):
             return decoded
         self.refused += 1

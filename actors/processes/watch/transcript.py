@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -54,11 +53,10 @@ class Transcript:
         """Called with every line, on the thread that reads them: it must not block."""
         self._numbering = threading.Lock()
 
-    def take(self, component_id: str, generation: int, stream: str, text: str) -> OutputLine:
+    def take(self, component_id: str, generation: int, stream: str, text: str, at_wall_ms: int) -> OutputLine:
         """Number a line and keep it for a while."""
-        now_ms = time.time_ns() // 1_000_000
         with self._numbering:
-            written = OutputLine(self.newest + 1, component_id, generation, stream, text, now_ms)
+            written = OutputLine(self.newest + 1, component_id, generation, stream, text, at_wall_ms)
             self._lines.append(written)
             self.newest = written.number
         follower = self.follower

@@ -90,6 +90,8 @@ class WorkerOutput:
         self._lines = Allowance(LINES_PER_SECOND, BURST, now)
         self._bytes = Allowance(BYTES_PER_SECOND, BYTES_BURST, now)
         self._unlogged = 0
+        self._read_at_ms = 0
+        """When the latest output was read: its lines have the same time in memory and in the log file."""
         self._is_held = False
         """Whether a call is due that takes the floods and tells what is left out."""
         self._noticed_at = 0.0
@@ -195,10 +197,11 @@ class WorkerOutput:
         data = os.read(stream, CHUNK)
         if not data:
             return False
+        self._read_at_ms = _now_ms()
         if len(data) >= FULL_PIPE and stream not in self._large:
             self._enlarge(stream)
         if self._file is not None:
-            self._file.take(self._name(stream), data)
+            self._file.take(self._name(stream), data, self._read_at_ms)
         lines = data.count(b"\n")
         flood = self._floods.get(stream)
         if flood is not None:
@@ -265,17 +268,18 @@ class WorkerOutput:
     def _made(self, stream: int, text: str) -> OutputLine:
         if self._search is not None and self._search(text):
             self._search = None
-        return self._transcript.take(self._id, self._generation, self._name(stream), text)
+        return self._transcript.take(self._id, self._generation, self._name(stream), text, self._read_at_ms)
 
     def _name(self, stream: int) -> str:
         return "out" if stream == self._stdout else "err"
 
     def _finish(self) -> None:
         """Last lines without a line end count."""
+        self._read_at_ms = _now_ms()
         self._log(self.tail.finish())
         self._notice()
         if self._file is not None:
-            self._file.finish()
+            self._file.finish(self._read_at_ms)
 
     def _log(self, lines: Iterator[OutputLine]) -> None:
         allowed = self._bytes.left(time.monotonic())
@@ -296,3 +300,7 @@ class WorkerOutput:
             self._logs[""].warning(
                 "{} writes too fast for the log: {} of its lines are left out", self._id, unlogged
             )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

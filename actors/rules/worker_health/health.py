@@ -28,7 +28,6 @@ from ...facts.notices import Notice
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from .health_states import (
-    Change,
     Checked,
     Dead,
     Elapsed,
@@ -36,6 +35,7 @@ from .health_states import (
     Failed,
     GivenUp,
     Granted,
+    HealthChange,
     HealthStep,
     Healthy,
     Launched,
@@ -81,11 +81,11 @@ def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) ->
         case Failed(), _:
             return HealthStep(state)
         case _, GivenUp():
-            return HealthStep(Failed(), Change(state.status, Status.FAILED))
+            return HealthStep(Failed(), HealthChange(state.status, Status.FAILED))
         case Dead(), _:
             return HealthStep(state)
         case _, Lost(cause=cause, exit=exit_, detail=detail):
-            return HealthStep(Dead(), Change(state.status, Status.DEAD, cause, exit_, detail))
+            return HealthStep(Dead(), HealthChange(state.status, Status.DEAD, cause, exit_, detail))
         case _, Granted():
             return HealthStep(_granted(state, policy, now))
         case Pending(), Launched():
@@ -179,7 +179,9 @@ def _failed(state: Healthy | Unhealthy, answer: Probed) -> HealthStep:
     failed = 0 if answer.most is None else before.failed + 1
     if answer.most is not None and failed >= answer.most:
         often = "a probe failed" if failed == 1 else f"{failed} probes failed in a row"
-        change = Change(state.status, Status.DEAD, Cause.PROBE_FAILED, detail=f"{often}: {answer.words}")
+        change = HealthChange(
+            state.status, Status.DEAD, Cause.PROBE_FAILED, detail=f"{often}: {answer.words}"
+        )
         return HealthStep(Dead(), change)
     new = msgspec.structs.replace(before, failed=failed, failing=answer.words or "failed")
     return _to(state, new, f"its probe failed: {answer.words}")
@@ -192,7 +194,7 @@ def _recovering(state: State, asked: float | None, policy: HealthPolicy, now: fl
     new = Recovering(entered, until, _start_of(state))
     if isinstance(state, Recovering):
         return HealthStep(new)
-    return HealthStep(new, Change(state.status, new.status, recover_for_s=asked))
+    return HealthStep(new, HealthChange(state.status, new.status, recover_for_s=asked))
 
 
 def _start_of(state: State) -> Pending | None:
@@ -218,7 +220,9 @@ def _settled(before: Pending | Recovering, state: Pending, now: float) -> Health
         state = _met(state, Condition.AFTER_S)
     new = state if state.awaits else Healthy(now, now)
     return (
-        HealthStep(new) if new.status is before.status else HealthStep(new, Change(before.status, new.status))
+        HealthStep(new)
+        if new.status is before.status
+        else HealthStep(new, HealthChange(before.status, new.status))
     )
 
 
@@ -235,11 +239,13 @@ def _elapsed(state: State, policy: HealthPolicy, now: float) -> HealthStep:
             return _settled(state, state, now)
         case Pending(awaits=awaits):
             detail = too_late(awaits, policy.startup_timeout_s)
-            return HealthStep(Dead(), Change(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail))
+            return HealthStep(
+                Dead(), HealthChange(state.status, Status.DEAD, Cause.STARTUP_TIMEOUT, detail=detail)
+            )
         case Recovering(entered=entered):
             detail = f"still recovering after {now - entered:g} s"
             return HealthStep(
-                Dead(), Change(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail)
+                Dead(), HealthChange(state.status, Status.DEAD, Cause.RECOVERY_TIMEOUT, detail=detail)
             )
         case Healthy(seen=seen) | Unhealthy(seen=seen):
             return _missed(state, seen, policy, now)
@@ -256,7 +262,7 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Heal
     if now >= seen + policy.staleness_s * (misses + 1):
         misses += 1
     if misses < policy.max_misses:
-        change = Change(state.status, Status.UNHEALTHY, misses=misses)
+        change = HealthChange(state.status, Status.UNHEALTHY, misses=misses)
         if isinstance(state, Unhealthy):
             return HealthStep(msgspec.structs.replace(state, misses=misses))
         return HealthStep(Unhealthy(seen, misses), change)
@@ -268,11 +274,11 @@ def _missed(state: State, seen: float, policy: HealthPolicy, now: float) -> Heal
         said = f": {state.said}" if state.said else ""
         detail = f"for {now - seen:.3g} s{said}"
         return HealthStep(
-            Dead(), Change(state.status, Status.DEAD, Cause.UNHEALTHY, detail=detail, misses=misses)
+            Dead(), HealthChange(state.status, Status.DEAD, Cause.UNHEALTHY, detail=detail, misses=misses)
         )
     detail = f"{misses} heartbeats missed, silent for {now - seen:.3g} s"
     return HealthStep(
-        Dead(), Change(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses)
+        Dead(), HealthChange(state.status, Status.DEAD, Cause.HEARTBEAT_LOST, detail=detail, misses=misses)
     )
 
 
@@ -294,4 +300,4 @@ def _granted(state: State, policy: HealthPolicy, now: float) -> State:
 def _to(state: State, new: Healthy | Unhealthy, detail: str = "") -> HealthStep:
     if new.status is state.status:
         return HealthStep(new)
-    return HealthStep(new, Change(state.status, new.status, detail=detail))
+    return HealthStep(new, HealthChange(state.status, new.status, detail=detail))

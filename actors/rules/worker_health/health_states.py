@@ -139,7 +139,7 @@ class Granted(msgspec.Struct, frozen=True):
 Trigger = Reported | Elapsed | Launched | Checked | Extended | Probed | Lost | GivenUp | Granted
 
 
-class Change(msgspec.Struct, frozen=True):
+class HealthChange(msgspec.Struct, frozen=True):
     """One status change, with what led to it."""
 
     old: Status
@@ -156,4 +156,4 @@ class HealthStep(msgspec.Struct, frozen=True):
     """The state after a trigger, and the change to report, if any."""
 
     state: State
-    change: Change | None = None
+    change: HealthChange | None = None

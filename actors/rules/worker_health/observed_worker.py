@@ -17,7 +17,7 @@ from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
 from . import progress, watchdog
 from .health import deadline, healthy_for, pending
-from .health_states import Change, Healthy, Lost, Pending, Probed, State, Unhealthy
+from .health_states import HealthChange, Healthy, Lost, Pending, Probed, State, Unhealthy
 from .probe_answers import ProbeAnswer, ProbeAnswers
 from .progress import Progress
 from .readiness import FRAME
@@ -127,7 +127,7 @@ class ObservedWorker(msgspec.Struct):
             return False
         return now - self.mirrored_at >= most_s
 
-    def death(self, change: Change, now: float, remains: Remains | None) -> Death:
+    def death(self, change: HealthChange, now: float, remains: Remains | None) -> Death:
         """Its death by this change, before its state is replaced."""
         assert change.cause is not None
         return Death(

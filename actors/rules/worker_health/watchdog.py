@@ -30,7 +30,7 @@ class Watchdog(msgspec.Struct, frozen=True):
 NO_WATCHDOG = Watchdog()
 
 
-class Missed(msgspec.Struct, frozen=True):
+class MissedKeepAlive(msgspec.Struct, frozen=True):
     """A worker that must be ended, and why."""
 
     cause: Cause
@@ -73,14 +73,14 @@ def deadline(watchdog: Watchdog) -> float | None:
     return watchdog.fed + watchdog.every_s
 
 
-def missed(watchdog: Watchdog, now: float) -> Missed | None:
+def missed(watchdog: Watchdog, now: float) -> MissedKeepAlive | None:
     """Why the worker must be ended, if it must."""
     due = deadline(watchdog)
     if due is None or now < due:
         return None
     if watchdog.stopping is not None:
         words = f"it said STOPPING=1 and did not end within {watchdog.stop_s:g} s"
-        return Missed(Cause.NO_PROGRESS, words)
+        return MissedKeepAlive(Cause.NO_PROGRESS, words)
     assert watchdog.fed is not None
     words = f"no WATCHDOG=1 for {now - watchdog.fed:.3g} s (limit {watchdog.every_s:g} s)"
-    return Missed(Cause.HEARTBEAT_LOST, words)
+    return MissedKeepAlive(Cause.HEARTBEAT_LOST, words)

@@ -11,7 +11,7 @@ from ..calendar import Calendar, Cron, Every, cron_problem, duration_ms, duratio
 from ..validation import SHORTEST_S, Policy, seconds, setting
 
 
-class Kind(StrEnum):
+class WorkerKind(StrEnum):
     """Whether the process of a worker is meant to run on or to end."""
 
     SERVICE = "service"

@@ -5,6 +5,7 @@ Belongs to the Supervisor and runs in it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,14 @@ from msgspec.structs import replace
 from ... import supervision
 from ...deaths.evidence import Versions
 from ...facts.generations import EVERY_OTHER, GenerationsSettled
-from ...facts.records import Remembered
-from ...messages import Done, Refused, WorkersChanged
+from ...facts.records import MetaSet, Remembered, RememberedWorker
+from ...messages import Done, Refused, WorkerPlaced, WorkersChanged
 from ...messages.internal.to_persistence import Persist
 from ...ports import Receiver
 from ...rules.restarts import RestartState
 from ...runtime.resilient_actor import tell
+from ...spec.deployment.assigned import META as EPOCH_META
+from ...spec.deployment.assigned import Assigned, stored
 from ...spec.policies.stop_policy import Urgency
 from ...spec.spec_changes import Changes, compare
 from ...spec.start_order import order_problem
@@ -65,6 +68,8 @@ class Declarations:
         self._remembered = Remembered()
         self.rollouts: Rollouts | None = None
         """Where workers get their new specs that have a policy for it; set by the Supervisor."""
+        self._epochs: dict[str, Assigned] = {}
+        """The latest epoch of each worker on this node of a cluster."""
 
     def restore(
         self, specs: Iterable[WorkerSpec], remembered: Remembered, left: LeftBehind | None = None
@@ -72,6 +77,7 @@ class Declarations:
         """Take in the workers, as the former run left them, or as the former program of this process did."""
         self._remembered = remembered
         self._pauses.restore(remembered.meta)
+        self._epochs = stored(remembered.meta)
         # A former program of this process lost no process: it hands over also the deaths it could not write.
         for life in remembered.lost if left is None else ():
             tell(self._persistence, Persist(lost_death(life, remembered.of(life.component_id))))
@@ -110,12 +116,43 @@ class Declarations:
         settled = tuple(GenerationsSettled(id_, number) for id_, number in latest.items())
         tell(self._persistence, Persist(settled))
 
-    def _adopt(self, spec: WorkerSpec) -> None:
+    def _adopt(self, spec: WorkerSpec, arrives_with: RememberedWorker | None = None) -> None:
         known = self._remembered.of(spec.id)
-        self._workers.adopt(spec, known, self._orders.world(None))
+        if arrives_with is not None:
+            # Numbers of processes belong to this journal, whatever else comes from another one.
+            latest = max(known.last_generation, self._workers.latest_generations().get(spec.id, 0))
+            known = replace(arrives_with, last_generation=latest)
+        spec = self._assigned(spec, known)
+        self._workers.adopt(spec, known, self._orders.world(None), arrives=arrives_with is not None)
         self._schedules.adopt(spec.id)
 
-    def add(self, spec: WorkerSpec, versions: Versions, reply_to: Receiver | None) -> None:
+    def _assigned(self, spec: WorkerSpec, known: RememberedWorker) -> WorkerSpec:
+        """The spec with the number that the tokens of its epoch are counted from; an epoch keeps it."""
+        if spec.assigned is None:
+            return spec
+        assigned = self._epochs.get(spec.id)
+        if assigned is None or assigned.epoch != spec.assigned.epoch:
+            assigned = dataclasses.replace(spec.assigned, after=known.last_generation)
+            tell(self._persistence, Persist((MetaSet(EPOCH_META + spec.id, assigned.text()),)))
+            placed = WorkerPlaced(spec.id, assigned.node, assigned.epoch, known.restart_count)
+            tell(self._persistence, placed)
+        self._epochs[spec.id] = assigned
+        return dataclasses.replace(spec, assigned=assigned)
+
+    def _with_epoch(self, spec: WorkerSpec) -> WorkerSpec:
+        """The spec of a worker that stays under its epoch: its tokens go on."""
+        known = self._epochs.get(spec.id)
+        if spec.assigned is None or known is None or known.epoch != spec.assigned.epoch:
+            return spec
+        return dataclasses.replace(spec, assigned=known)
+
+    def add(
+        self,
+        spec: WorkerSpec,
+        versions: Versions,
+        reply_to: Receiver | None,
+        known: RememberedWorker | None = None,
+    ) -> None:
         """Supervise one more worker."""
         refusal = self._choice.refused_by_shutdown()
         if refusal is None and spec.id in self._workers:
@@ -124,12 +161,12 @@ class Declarations:
             refusal = _refused(order_problem([*(worker.spec for worker in self._workers), spec], spec.id))
         if refusal is None:
             self._orders.versions.update(versions)
-            self._add_and_start(spec)
+            self._add_and_start(spec, known)
             self._workers.declare()
         tell(reply_to, refusal or Done())
 
-    def _add_and_start(self, spec: WorkerSpec) -> None:
-        self._adopt(spec)
+    def _add_and_start(self, spec: WorkerSpec, known: RememberedWorker | None = None) -> None:
+        self._adopt(spec, known)
         if self._orders.started:
             self._workers.step(spec.id, lambda w: failures.start(w, self._breakers.world(w)))
 
@@ -149,23 +186,28 @@ class Declarations:
         """Stop these workers and forget them."""
         self._dismiss(ids, None)
 
-    def remove(self, component_id: str, reply_to: Receiver | None) -> None:
+    def remove(
+        self, component_id: str, reply_to: Receiver | None, reason: StopReason = StopReason.REMOVAL
+    ) -> None:
         """Stop a worker and forget it."""
         refusal = self._choice.unknown((component_id,))
         if refusal is not None:
             tell(reply_to, refusal)
             return
-        self._dismiss((component_id,), reply_to)
+        self._dismiss((component_id,), reply_to, reason)
 
-    def _dismiss(self, ids: tuple[str, ...], reply_to: Receiver | None) -> None:
+    def _dismiss(
+        self, ids: tuple[str, ...], reply_to: Receiver | None, reason: StopReason = StopReason.REMOVAL
+    ) -> None:
         for id_ in ids:
             self._workers.dismiss(id_)
         if any(id_ in self._orders.pauses.by_id for id_ in ids):
             self._pauses.end(ids)
-        self._workers.stop(ids, Urgency.GRACEFUL, StopReason.REMOVAL, reply_to)
+        self._workers.stop(ids, Urgency.GRACEFUL, reason, reply_to)
 
     def replace(self, specs: tuple[WorkerSpec, ...], versions: Versions, reply_to: Receiver | None) -> None:
         """Supervise exactly these workers from now on."""
+        specs = tuple(self._with_epoch(spec) for spec in specs)
         refusal = (
             self._choice.refused_by_shutdown()
             or self._choice.being_removed(specs)

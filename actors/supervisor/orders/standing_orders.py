@@ -12,7 +12,7 @@ from ...supervision.pauses import Pauses
 from ...supervision.worker import Worker, World
 
 
-class GivenUp(msgspec.Struct, frozen=True):
+class DownGroup(msgspec.Struct, frozen=True):
     """A group that is down until its last member to die is started again."""
 
     member: str
@@ -30,7 +30,7 @@ class StandingOrders:
         """The supervisor shuts down and starts no worker from now on."""
         self.versions: dict[str, str] = {}
         """Code and configuration when they were last read, by id of the workers whose policy asks for it."""
-        self.given_up: dict[str, GivenUp] = {}
+        self.given_up: dict[str, DownGroup] = {}
         """The groups that are down, by name."""
         self._runtime = runtime
 

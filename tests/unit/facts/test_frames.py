@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.facts.frames import MAX_LINE, PREFIX, Frame, Refusal, decode
+from rekindle.actors.facts.frames import MAX_LINE, PREFIX, Frame, FrameRefusal, decode
 
 
 def reason(line: bytes) -> str:
     """Why a line is refused."""
     decoded = decode(line)
-    assert isinstance(decoded, Refusal)
+    assert isinstance(decoded, FrameRefusal)
     return decoded.reason
 
 
@@ -161,8 +161,8 @@ FIELDS = st.sampled_from(["status", "current_job", "recover_for_s", "progress", 
 
 @given(line=st.binary(max_size=200))
 def test_f25_arbitrary_bytes_never_raise(line: bytes) -> None:
-    assert isinstance(decode(line), (Frame, Refusal))
-    assert isinstance(decode(PREFIX + line), (Frame, Refusal))
+    assert isinstance(decode(line), (Frame, FrameRefusal))
+    assert isinstance(decode(PREFIX + line), (Frame, FrameRefusal))
 
 
 @given(values=st.dictionaries(FIELDS, JSON | st.just("healthy")))

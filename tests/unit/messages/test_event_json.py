@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from rekindle.actors.deaths.death import Cause, Death, Exit
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.messages import (
     ActorReplaced,
@@ -84,7 +84,7 @@ def test_a_stop_tells_how_it_ended() -> None:
 def test_the_severity_of_an_alert_is_the_word_that_the_alerts_have_too() -> None:
     alert = Alert(
         id=7,
-        kind=Kind.CRASHED,
+        kind=AlertKind.CRASHED,
         component_id=W,
         severity=Severity.CRITICAL,
         message="crashed",

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Severity
 from rekindle.persistence.sql.alert_rows import alert_of, alert_values
 
 ALERT = Alert(
     id=1,
-    kind=Kind.CRASHED,
+    kind=AlertKind.CRASHED,
     component_id="worker:tag:0",
     severity=Severity.CRITICAL,
     message="crashed",

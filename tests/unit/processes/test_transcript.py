@@ -11,7 +11,7 @@ def written(count: int) -> Transcript:
     """A transcript of `count` lines, by two workers in turn."""
     transcript = Transcript()
     for number in range(1, count + 1):
-        transcript.take(f"w:{number % 2}", 1, "out", str(number))
+        transcript.take(f"w:{number % 2}", 1, "out", str(number), 0)
     return transcript
 
 
@@ -28,7 +28,7 @@ def test_lines_of_all_workers_are_numbered_in_the_order_in_which_they_came() -> 
 def test_a_reader_that_gives_the_newest_number_receives_what_came_since() -> None:
     transcript = written(3)
     assert transcript.after(3).lines == ()
-    transcript.take("w:0", 2, "err", "more")
+    transcript.take("w:0", 2, "err", "more", 0)
     assert [line.text for line in transcript.after(3).lines] == ["more"]
 
 
@@ -61,11 +61,11 @@ def test_the_last_lines_of_some_workers_come_in_the_order_of_all() -> None:
 
 def test_a_tail_has_what_a_noisy_one_pushed_out_of_the_transcript() -> None:
     transcript = Transcript()
-    hush = transcript.take("quiet", 1, "out", "hush")
+    hush = transcript.take("quiet", 1, "out", "hush", 0)
     for _ in range(MOST_LINES):
-        transcript.take("noisy", 1, "out", "noise")
+        transcript.take("noisy", 1, "out", "noise", 0)
     recent = transcript.after(0)
-    late = transcript.take("quiet", 1, "out", "late")  # which was not known at the time of the request
+    late = transcript.take("quiet", 1, "out", "late", 0)  # which was not known at the time of the request
     followed = lines_of({"quiet": (hush, late)}, recent, 0, 10)
     assert (followed.lines, followed.lost, followed.newest) == ((hush,), 0, MOST_LINES + 1)
     assert lines_of({"quiet": (hush,)}, recent, 1, 10).lines == ()

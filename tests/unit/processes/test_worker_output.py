@@ -166,7 +166,7 @@ def test_a_line_that_is_cut_by_a_pause_in_a_flood_is_whole(written: Written) -> 
 def test_a_reader_never_sees_a_number_twice() -> None:
     transcript = Transcript()
     threads = [
-        threading.Thread(target=lambda: [transcript.take("w", 1, "out", "x") for _ in range(500)])
+        threading.Thread(target=lambda: [transcript.take("w", 1, "out", "x", 0) for _ in range(500)])
         for _ in range(4)
     ]
     for thread in threads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rekindle.actors import Cause, Death, Exit, ResourceViolated, ResourceWarned, WorkerDied, WorkerFailed
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.messages import (
     BreakerClosed,
     BreakerOpened,
@@ -24,7 +24,7 @@ from rekindle.actors.messages import (
     WorkReleased,
 )
 from rekindle.actors.rules import alert_rules as book_of
-from rekindle.actors.rules.alert_book import AlertStep, Book, Change
+from rekindle.actors.rules.alert_book import AlertChange, AlertStep, Book
 from rekindle.actors.rules.alert_rules import badge, heard, ordered, recalled, settled
 
 A, B = "worker:tag:0", "worker:tag:1"
@@ -39,7 +39,7 @@ def died(id_: str = A, action: str = "restart") -> WorkerDied:
 
 def after(*events: Event, book: Book = Book(), recent: int = 1) -> AlertStep:  # noqa: B008  # immutable
     """The book after these events, a second apart, and all that changed."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AlertChange, ...] = ()
     for second, event in enumerate(events, 1):
         step = heard(book, event, second * 1000, recent)
         book, changes = step.book, (*changes, *step.changes)
@@ -53,7 +53,7 @@ def happenings(step: AlertStep) -> list[Happening]:
 def alert(number: int, severity: Severity = Severity.CRITICAL, **more: object) -> Alert:
     known = Alert(
         id=number,
-        kind=Kind.CRASHED,
+        kind=AlertKind.CRASHED,
         component_id=f"w:{number}",
         severity=severity,
         message="m",
@@ -90,13 +90,13 @@ def test_nt_03_too_much_memory_and_the_death_that_follows_are_one_alert() -> Non
     violated = ResourceViolated(A, 1, "memory_mb", 900, 800, 1, False)
     step = after(violated, replace(violated, in_a_row=2, fatal=True), died())
     active = [each for each in step.book.alerts.values() if each.is_active]
-    assert [each.kind for each in active] == [Kind.CRASHED]
+    assert [each.kind for each in active] == [AlertKind.CRASHED]
 
 
 def test_nt_04_lasting_health_resolves_the_alerts_of_that_worker_only() -> None:
     book = after(died(A), ResourceWarned(A, 1, "memory_mb", 5, 4), died(B)).book
     step = book_of.settled(book, A, 9000)
-    assert {change.alert.kind for change in step.changes} == {Kind.CRASHED, Kind.RESOURCE}
+    assert {change.alert.kind for change in step.changes} == {AlertKind.CRASHED, AlertKind.RESOURCE}
     assert {each.component_id for each in step.book.alerts.values() if each.is_active} == {B}
     assert book_of.settled(step.book, A, 9001).changes == ()
 
@@ -241,7 +241,7 @@ def test_toxic_jobs_of_a_queue_are_one_alert_that_counts_them() -> None:
     mail, tag = step.book.alerts.values()
     assert (mail.queue, mail.occurrences, mail.work_item, mail.component_id) == ("mail", 2, 2, None)
     assert mail.message == "job 2 of mail is toxic: 2 workers died on it"
-    assert (tag.queue, tag.severity, tag.kind) == ("tag", Severity.WARNING, Kind.TOXIC)
+    assert (tag.queue, tag.severity, tag.kind) == ("tag", Severity.WARNING, AlertKind.TOXIC)
     assert not book_of.settled(step.book, A, 9000).changes
 
 
@@ -274,7 +274,7 @@ OUTAGE = BreakerOpened("db", "2 workers died within 30 s", (A, B))
 def test_an_outage_is_one_alert_and_the_crashes_of_its_workers_are_part_of_it() -> None:
     step = after(died(A), OUTAGE, died(B, "held"), died(A, "held"))
     (active,) = (each for each in step.book.alerts.values() if each.is_active)
-    assert (active.kind, active.breaker, active.component_id) == (Kind.BREAKER, "db", None)
+    assert (active.kind, active.breaker, active.component_id) == (AlertKind.BREAKER, "db", None)
     assert (active.message, active.reason) == ("db is away, 2 workers held", OUTAGE.reason)
     assert active.severity is Severity.CRITICAL
     assert happenings(step) == [Happening.OPENED, Happening.RESOLVED, Happening.OPENED]

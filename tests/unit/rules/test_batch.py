@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.deaths.death import Action, Cause
-from rekindle.actors.facts.alert import Alert, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Severity
 from rekindle.actors.facts.generations import GenerationEnded, GenerationStarted
 from rekindle.actors.facts.records import (
     AlertKept,
@@ -54,7 +54,7 @@ def death(
 def an_alert(number: int, occurrences: int) -> Alert:
     return Alert(
         id=number,
-        kind=Kind.CRASHED,
+        kind=AlertKind.CRASHED,
         component_id="a",
         severity=Severity.CRITICAL,
         message="crashed",

@@ -13,12 +13,12 @@ from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.worker_health.health import advance, clamp_recovery, deadline, healthy_for
 from rekindle.actors.rules.worker_health.health_states import (
-    Change,
     Dead,
     Elapsed,
     Failed,
     GivenUp,
     Granted,
+    HealthChange,
     Healthy,
     Launched,
     Lost,
@@ -51,7 +51,7 @@ class Incarnation:
         self.policy = policy
         self.state: State = Pending(at)
         self.now = at
-        self.changes: list[tuple[float, Change]] = []
+        self.changes: list[tuple[float, HealthChange]] = []
 
     def tell(self, trigger: Trigger, at: float | None = None) -> Incarnation:
         """Let time pass up to this moment, then tell it something."""
@@ -80,7 +80,7 @@ class Incarnation:
         return [(at, change.new.value) for at, change in self.changes]
 
     @property
-    def last(self) -> Change:
+    def last(self) -> HealthChange:
         """The latest change."""
         return self.changes[-1][1]
 
@@ -92,7 +92,7 @@ def test_hm_01_a_new_worker_is_pending_and_nothing_is_reported() -> None:
 
 def test_hm_02_the_first_healthy_frame_is_reported() -> None:
     worker = Incarnation().tell(HEALTHY, at=1)
-    assert worker.changes == [(1, Change(Status.PENDING, Status.HEALTHY))]
+    assert worker.changes == [(1, HealthChange(Status.PENDING, Status.HEALTHY))]
 
 
 @pytest.mark.parametrize("frames", [[], [PENDING]], ids=["HM-03 silence", "HM-04 only pending"])
@@ -209,7 +209,7 @@ def test_hm_17_a_closed_channel_is_one_death_from_every_living_state(state: Stat
     worker.state = state
     for _ in range(1000):
         worker.tell(EOF_SEEN, at=1)
-    assert worker.changes == [(1, Change(state.status, Status.DEAD, Cause.CHANNEL_CLOSED))]
+    assert worker.changes == [(1, HealthChange(state.status, Status.DEAD, Cause.CHANNEL_CLOSED))]
 
 
 @pytest.mark.parametrize("state", [Dead(), Failed()])
@@ -232,7 +232,7 @@ def test_hm_20_failed_is_reported_once_and_nothing_follows_it() -> None:
 
 def test_a_death_tells_how_the_process_ended() -> None:
     worker = Incarnation().tell(Lost(Cause.SIGNALLED, Exit(signal=9), "oom"), at=1)
-    assert worker.last == Change(Status.PENDING, Status.DEAD, Cause.SIGNALLED, Exit(signal=9), "oom")
+    assert worker.last == HealthChange(Status.PENDING, Status.DEAD, Cause.SIGNALLED, Exit(signal=9), "oom")
 
 
 def test_hm_25_a_new_incarnation_has_all_of_its_startup_time() -> None:

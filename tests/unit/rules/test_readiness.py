@@ -9,10 +9,10 @@ from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.worker_health.health import advance, deadline, pending
 from rekindle.actors.rules.worker_health.health_states import (
-    Change,
     Checked,
     Elapsed,
     Granted,
+    HealthChange,
     HealthStep,
     Healthy,
     Launched,
@@ -54,7 +54,7 @@ def test_a_command_is_ready_when_all_its_conditions_are_met_in_any_order() -> No
         assert isinstance(after(start, *story[:-1]).state, Pending)
         last = after(start, *story)
         assert last.state == Healthy(story[-1][0], story[-1][0])
-        assert last.change == Change(Status.PENDING, Status.HEALTHY)
+        assert last.change == HealthChange(Status.PENDING, Status.HEALTHY)
 
 
 def test_the_life_of_a_process_is_measured_from_its_start_and_not_from_the_order_to_start_it() -> None:
@@ -94,7 +94,7 @@ def test_a_recovery_before_readiness_ends_in_a_start_that_goes_on() -> None:
     recovering = after(start, (10, Reported(Frame("recovering", recover_for_s=30)))).state
     assert isinstance(recovering, Recovering)
     back = after(recovering, (20, HEALTHY))
-    assert back.change == Change(Status.RECOVERING, Status.PENDING)
+    assert back.change == HealthChange(Status.RECOVERING, Status.PENDING)
     assert deadline(back.state, POLICY) == 70, "the recovery does not count as time of the start"
     assert after(recovering, (15, OUTPUT), (20, HEALTHY)).state == Healthy(20, 20)
 
@@ -103,7 +103,7 @@ def test_a_start_that_takes_too_long_says_what_every_missing_condition_said_last
     ready = ReadyPolicy(output="listening", tcp=PORT, after_s=1)
     refused = Checked(Condition.TCP, is_met=False, words="connection refused")
     step = after(pending(0, ready, False), (0, Launched()), (1, Elapsed()), (5, refused), (60, Elapsed()))
-    assert step.change == Change(
+    assert step.change == HealthChange(
         Status.PENDING,
         Status.DEAD,
         Cause.STARTUP_TIMEOUT,

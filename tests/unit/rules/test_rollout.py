@@ -72,6 +72,14 @@ def test_a_spare_that_dies_or_is_never_ready_ends_it_before_a_member_is_touched(
     assert late.rollout.problem == "the new process of s is not ready after 60 s"
 
 
+def test_a_spare_that_is_paused_before_it_has_settled_has_not_proved_itself() -> None:
+    begun = begin(TWO, 0).rollout
+    ready = advance(begun, {"a": OLD, "b": OLD, "s": SPARE}, 1000).rollout
+    turn = advance(ready, {"a": OLD, "b": OLD, "s": Sight(1)}, 4000)
+    assert turn.orders == (Lower(("s",)),)
+    assert turn.rollout.problem == "the new process of s ended soon after it was ready"
+
+
 def test_a_member_that_dies_is_put_back_with_those_that_were_replaced_before() -> None:
     turn = advance(replacing().rollout, {"a": NEW, "b": OLD, "s": SPARE}, 8000)
     turn = advance(turn.rollout, {"a": NEW, "b": OLD, "s": SPARE}, 13_000)

@@ -9,9 +9,9 @@ from rekindle.actors.facts.usage import Resource, Usage
 from rekindle.actors.rules.usage_limits import (
     Eased,
     Look,
+    UsageWatch,
     Violated,
     Warned,
-    Watch,
     assess,
     worth_noting,
 )
@@ -23,7 +23,7 @@ def cpu(percent: float | None) -> Usage:
 
 def looks(limits: ResourceLimits, *usages: Usage) -> list[Look]:
     """What each look shows, one after the other."""
-    watch, found = Watch(), []
+    watch, found = UsageWatch(), []
     for usage in usages:
         look = assess(limits, watch, usage)
         watch = look.watch
@@ -60,8 +60,8 @@ def test_rl_05_exactly_at_the_limit_is_not_a_violation(resource: Resource) -> No
     limits = ResourceLimits(**{f"kill_{resource.value}": 50, f"warn_{resource.value}": 50})
     at = Usage(memory_mb=50, cpu_percent=50.0, threads=50, descriptors=50)
     above = Usage(memory_mb=51, cpu_percent=51.0, threads=51, descriptors=51)
-    assert assess(limits, Watch(), at).findings == ()
-    assert [type(found) for found in assess(limits, Watch(), above).findings] == [Warned, Violated]
+    assert assess(limits, UsageWatch(), at).findings == ()
+    assert [type(found) for found in assess(limits, UsageWatch(), above).findings] == [Warned, Violated]
 
 
 def test_rl_06_the_peak_is_the_most_that_was_seen_of_each() -> None:
@@ -85,7 +85,7 @@ def test_the_rows_of_two_resources_are_counted_apart() -> None:
 
 def test_an_unknown_value_is_not_a_violation() -> None:
     limits = ResourceLimits(kill_cpu_percent=1, kill_descriptors=1)
-    assert assess(limits, Watch(), Usage(memory_mb=1)).findings == ()
+    assert assess(limits, UsageWatch(), Usage(memory_mb=1)).findings == ()
 
 
 def test_a_warning_above_its_kill_is_refused() -> None:

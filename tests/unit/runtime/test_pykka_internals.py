@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -64,8 +65,10 @@ def inbox() -> Queue:
 
 
 @pytest.fixture
-def ref(inbox: Queue) -> pykka.ActorRef[Recorder]:
-    return actor_class(Recorder, lambda: inbox).start()
+def ref(inbox: Queue) -> Iterator[pykka.ActorRef[Recorder]]:
+    yield actor_class(Recorder, lambda: inbox).start()
+    for each in pykka.ActorRegistry.get_by_class_name("Recorder"):
+        pykka.ActorRegistry.unregister(each)  # no thread of its own does so
 
 
 def test_the_names_that_are_used_exist() -> None:

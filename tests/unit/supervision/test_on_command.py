@@ -72,6 +72,8 @@ def test_only_an_end_that_was_ordered_for_this_worker_leaves_evidence(reason: St
         StopReason.REFUSED,
         StopReason.GROUP,
         StopReason.REPLACED,
+        StopReason.MOVE,
+        StopReason.FENCED,
     )
     ordered = reason not in others
     known, unknown = (

@@ -11,7 +11,7 @@ from tests.contract.records import NOW, TAG
 
 from rekindle.actors.deaths.death import Cause, Death, Exit
 from rekindle.actors.deaths.findings import Confidence, Finding
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.runs import Hindrance, Trigger
 from rekindle.actors.facts.usage import Usage
@@ -73,6 +73,7 @@ from rekindle.actors.messages import (
     UpgradeFailed,
     WorkerDied,
     WorkerFailed,
+    WorkerPlaced,
     WorkerRecycled,
     WorkerRemoved,
     WorkerReset,
@@ -90,7 +91,7 @@ from rekindle.actors.views.sentences.sentence import Level
 
 ALERT = Alert(
     id=3,
-    kind=Kind.CRASHED,
+    kind=AlertKind.CRASHED,
     component_id=TAG,
     severity=Severity.WARNING,
     message="crashed: exited with code 1",
@@ -144,6 +145,8 @@ TEXTS: list[tuple[Event, str]] = [
     (WorkerStopped(TAG, 3, Exit(signal=9), 9), "stopped: killed by SIGKILL"),
     (WorkerUnkillable(TAG, 3, 7), "survived SIGKILL as pid 7; no new process starts until it is gone"),
     (WorkerRecycled(TAG, 3, "1000 jobs"), "gets a new process: 1000 jobs"),
+    (WorkerPlaced(TAG, "k2", 7), "runs on node k2 from now on, epoch 7"),
+    (WorkerPlaced(TAG, "k2", 7, 4), "runs on node k2 from now on, epoch 7, after 4 restarts"),
     (WorkerReset(TAG), "was reset: its counters and failure are cleared"),
     (WorkerRemoved(TAG), "is no longer supervised"),
     (

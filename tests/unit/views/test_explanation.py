@@ -47,6 +47,12 @@ DEATH = DeathRecord(
 )
 
 
+@pytest.mark.parametrize("job", [42, "song.mp3"])
+def test_a_worker_that_holds_a_job_is_explained_with_it(job: int | str) -> None:
+    assert f"It holds job {job}." in explain(replace(UP, current_job=job)).splitlines()
+    assert "job" not in explain(UP)
+
+
 @pytest.mark.parametrize("is_tried", [True, False])
 def test_a_failed_worker_says_whether_a_changed_version_is_tried_by_itself(is_tried: bool) -> None:
     failed = replace(UP, shown="failed", failure_reason="5 in a row", retried_if_changed=is_tried)

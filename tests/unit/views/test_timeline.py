@@ -8,7 +8,7 @@ import pytest
 from tests.contract.records import NOW, TAG, death
 
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
-from rekindle.actors.facts.alert import Alert, Happening, Kind, Severity
+from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobView
 from rekindle.actors.facts.records import EventRecord, Lives
@@ -34,7 +34,7 @@ from rekindle.actors.messages import (
 )
 from rekindle.actors.messages.event_json import numbered
 from rekindle.actors.views.sentences.numbers_in_words import ordinal
-from rekindle.actors.views.timeline import Sources, Timeline, failures, timeline
+from rekindle.actors.views.timeline import Timeline, TimelineSources, failures, timeline
 from rekindle.actors.views.timeline_entries import entries_of
 
 SPENT = Budget(4, 5, 300.0, 11, 20, 5, None)
@@ -64,7 +64,7 @@ def texts(found: Timeline) -> list[str]:
 
 
 def shown(*events: Event, limit: int = 100, **known: Any) -> Timeline:
-    return timeline(TAG, Sources(own=kept(*events), **known), limit=limit)
+    return timeline(TAG, TimelineSources(own=kept(*events), **known), limit=limit)
 
 
 def test_a_death_is_followed_by_the_decision_and_every_counter_behind_it() -> None:
@@ -153,7 +153,7 @@ def test_what_several_events_report_is_shown_once() -> None:
     """The change to dead, giving up, and the alert that counts on."""
     opened = Alert(
         id=1,
-        kind=Kind.CRASHED,
+        kind=AlertKind.CRASHED,
         component_id=TAG,
         severity=Severity.WARNING,
         message="it crashed",
@@ -179,7 +179,7 @@ def test_being_given_up_without_a_death_is_shown() -> None:
 def test_events_stay_in_the_order_of_their_numbers_when_the_clock_jumps_back() -> None:
     first = numbered(1, NOW, WorkerStarted(TAG, 1, 7))
     second = numbered(2, NOW - 3_600_000, WorkerStarted(TAG, 2, 8))
-    found = timeline(TAG, Sources(own=[second, first]), limit=10)
+    found = timeline(TAG, TimelineSources(own=[second, first]), limit=10)
     assert [entry.event_id for entry in found.entries] == [2, 1]
 
 
