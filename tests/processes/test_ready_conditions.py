@@ -49,7 +49,8 @@ def test_a_program_is_ready_when_its_output_says_so(run: Run, tmp_path: Path) ->
     script = f"echo begins; until [ -e {gate} ]; do sleep 0.02; done; echo 'now listening' >&2; sleep 1000"
     system = run(shell("talker", script, ready=ReadyPolicy(output="listen.*ng")))
     assert eventually(lambda: system.output("talker") == ("begins",))
-    assert system.status("talker").not_ready == ("output matching /listen.*ng/",)
+    assert eventually(lambda: system.status("talker").not_ready == ("output matching /listen.*ng/",))
+    assert system.status("talker").shown == "starting"
     gate.touch()
     system.wait_for("talker", Status.HEALTHY, timeout_s=PATIENCE_S)
 
