@@ -206,3 +206,16 @@ def test_a_node_leaves_when_its_workers_have_moved(nodes: Nodes) -> None:
     nodes.run("cluster", "leave", str(nodes.file("k2")))
     assert set(nodes.places().values()) == {"k1"}
     assert {node["name"]: node["state"] for node in nodes.status()["nodes"]}["k2"] == "left"
+
+
+def test_a_drain_and_a_leave_name_the_workers_that_no_other_node_takes(nodes: Nodes) -> None:
+    nodes.workers(place='{ labels = { disk = "ssd" } }')
+    nodes.join("k1")
+    nodes.join("k2", cluster='labels = { disk = "ssd" }')
+    nodes.apply("k1")
+    nodes.until_runs()
+    said = nodes.order("drain", "k2", code=1)
+    assert f"no node takes {W}: k1: its label disk is not set, not ssd; k2: draining" in said
+    nodes.order("uncordon", "k2")
+    nodes.until_runs()
+    assert f"no node takes {W}" in nodes.run("cluster", "leave", str(nodes.file("k2")), code=1)

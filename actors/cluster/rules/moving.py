@@ -11,7 +11,7 @@ as `min_healthy` allows, one by one if nothing is said.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -20,7 +20,7 @@ from ..facts.nodes import Node, NodeState
 from ..facts.tenures import Assignment, Phase
 from ..facts.wishes import Wanted, Wish
 from .fleet import Fleet, Occupancy
-from .placement import misfit
+from .placement import NoPlace, choose, misfit
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -51,12 +51,6 @@ def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
         for wish in fleet.wishes.values()
         if wish.wanted is Wanted.GONE and _phase(fleet, wish) in (None, Phase.UNPLACED)
     )
-
-
-def is_drained(fleet: Fleet, node: Node) -> bool:
-    """Whether nothing is left on a draining node."""
-    left = any(each.node_id == node.id for each in fleet.assignments.values())
-    return node.state is NodeState.DRAINING and not left
 
 
 def _unwanted(fleet: Fleet) -> Iterable[BeginRelease]:
@@ -100,6 +94,53 @@ def _most_absent(fleet: Fleet, wish: Wish) -> int:
 def _phase(fleet: Fleet, wish: Wish) -> Phase | None:
     assignment = fleet.assignments.get(wish.component_id)
     return None if assignment is None else assignment.phase
+
+
+# ── the way of workers off their node ────────────────────────────────────────────────────
+
+
+class Departure(msgspec.Struct, frozen=True):
+    """How far the workers that a node had are on their way."""
+
+    under_way: frozenset[str]
+    """Those that are still there, or have left and are not placed yet."""
+    unplaced: Mapping[str, str]
+    """By worker: why no node takes it."""
+
+
+def inhabitants(fleet: Fleet, node: Node) -> frozenset[str]:
+    """The workers that a node has, or has just released for another node to take."""
+    there = {id_ for id_, each in fleet.assignments.items() if each.node_id == node.id}
+    former = {
+        wish.component_id for wish in fleet.unplaced() if fleet.former.get(wish.component_id) == node.id
+    }
+    return frozenset(there | former - homeless(fleet).keys())
+
+
+def departure(fleet: Fleet, node: Node, ids: frozenset[str]) -> Departure:
+    """Where the workers are that the node had; those that should not run any longer have arrived."""
+    there = {id_ for id_ in ids if _node_of(fleet, id_) == node.id}
+    waiting = {wish.component_id for wish in fleet.unplaced() if wish.pinned is None} & ids
+    unplaced = {id_: why for id_, why in homeless(fleet).items() if id_ in waiting}
+    return Departure(frozenset(there | waiting - unplaced.keys()), unplaced)
+
+
+def homeless(fleet: Fleet) -> dict[str, str]:
+    """By worker: why it has no node, once the placement has looked for one and has recorded the reason."""
+    occupancy = Occupancy(fleet)
+    found: dict[str, str] = {}
+    for wish in fleet.unplaced():
+        # The engine has denied every node that fits, or the placement would not have given up.
+        denied = frozenset((wish.component_id, node_id) for node_id in fleet.nodes)
+        noted, choice = fleet.assignments[wish.component_id].reason, choose(fleet, occupancy, wish, denied)
+        if isinstance(choice, NoPlace) and choice.reason == noted:
+            found[wish.component_id] = noted
+    return found
+
+
+def _node_of(fleet: Fleet, component_id: str) -> str | None:
+    assignment = fleet.assignments.get(component_id)
+    return None if assignment is None else assignment.node_id
 
 
 # ── rebalancing, on demand only ──────────────────────────────────────────────────────────

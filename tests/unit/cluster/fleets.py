@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rekindle.actors.cluster.cluster_messages import BeginRelease, PlaceWorker
+from rekindle.actors.cluster.cluster_messages import BeginRelease, NoteUnplaced, PlaceWorker
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
 from rekindle.actors.cluster.facts.tenures import Assignment, Phase
 from rekindle.actors.cluster.facts.wishes import Wish
@@ -85,7 +85,7 @@ def placed(found: Fleet) -> dict[str, str]:
     return {each.component_id: each.node_id for each in plan(found).places}
 
 
-def with_changes(found: Fleet, changes: Sequence[PlaceWorker | BeginRelease | Move]) -> Fleet:
+def with_changes(found: Fleet, changes: Sequence[PlaceWorker | BeginRelease | NoteUnplaced | Move]) -> Fleet:
     """The cluster after changes; a released worker is given back at once."""
     assignments = dict(found.assignments)
     for change in changes:
@@ -95,6 +95,8 @@ def with_changes(found: Fleet, changes: Sequence[PlaceWorker | BeginRelease | Mo
                 after = replace(before, node_id=target, phase=Phase.PLACED, epoch=before.epoch + 1)
             case Move(target=target):
                 after = replace(before, node_id=target, epoch=before.epoch + 1)
+            case NoteUnplaced(reason=reason):
+                after = replace(before, reason=reason)
             case BeginRelease():
                 after = replace(before, node_id=None, phase=Phase.UNPLACED)
         assignments[change.component_id] = after

@@ -13,7 +13,14 @@ from rekindle.actors.cluster.facts.nodes import NodeState
 from rekindle.actors.cluster.facts.tenures import Phase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
-from rekindle.actors.cluster.rules.moving import is_drained, rebalancing, releases, removals
+from rekindle.actors.cluster.rules.moving import (
+    Departure,
+    departure,
+    inhabitants,
+    rebalancing,
+    releases,
+    removals,
+)
 from rekindle.actors.cluster.rules.placement import plan
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
@@ -21,6 +28,7 @@ from .fleets import copies_of, fleet, node, rebalanced, wish, with_changes
 
 A, B, C = node("a"), node("b"), node("c")
 DRAINING = node("a", NodeState.DRAINING)
+SSD = node("c", labels={"disk": "ssd"})
 THREE_ON_A = {"web:0": "a", "web:1": "a", "web:2": "a"}
 
 
@@ -60,14 +68,54 @@ def test_copies_of_a_worker_that_runs_everywhere_do_not_wait_for_each_other() ->
     assert released(found) == ["logs:a", "logs:b"]
 
 
-def test_a_drain_goes_on_until_nothing_is_left() -> None:
+def test_a_drain_goes_on_until_every_worker_has_another_node() -> None:
     found = fleet([DRAINING, B, C], copies_of("web", 3), THREE_ON_A)
-    for _ in range(3):
-        assert not is_drained(found, DRAINING)
+    ids = inhabitants(found, DRAINING)
+    assert ids == {"web:0", "web:1", "web:2"}
+    for count in range(3, 0, -1):
         found = with_changes(found, releases(found))
+        assert len(departure(found, DRAINING, ids).under_way) == count  # a released one is not placed yet
         found = with_changes(found, plan(found).places)
-    assert is_drained(found, DRAINING)
+    assert departure(found, DRAINING, ids) == Departure(frozenset(), {})
     assert Counter(each.node_id for each in found.assignments.values()) == {"b": 2, "c": 1}
+
+
+def test_a_worker_that_no_node_takes_has_departed_when_the_placement_has_said_why() -> None:
+    found = fleet([DRAINING, B], [wish("web:0", PlacePolicy(labels={"disk": "ssd"}))], {"web:0": "a"})
+    ids = inhabitants(found, DRAINING)
+    found = with_changes(found, releases(found))
+    assert departure(found, DRAINING, ids).under_way == ids
+    noted = with_changes(found, plan(found).unplaced)
+    why = "a: draining; b: its label disk is not set, not ssd"
+    assert departure(noted, DRAINING, ids) == Departure(frozenset(), {"web:0": why})
+    # A node that fits joins: the worker is under way again, whatever was noted before.
+    assert departure(replace(noted, nodes={**noted.nodes, "c": SSD}), DRAINING, ids).under_way == ids
+
+
+def test_a_worker_for_which_the_engine_has_no_room_has_departed_too() -> None:
+    found = with_changes(fleet([DRAINING, B], copies_of("web", 1), {"web:0": "a"}), ())
+    ids = inhabitants(found, DRAINING)
+    found = with_changes(found, releases(found))
+    noted = with_changes(found, plan(found, [("web:0", "b")]).unplaced)
+    assert departure(noted, DRAINING, ids).unplaced == {
+        "web:0": "a: draining; b: the engine has no room there"
+    }
+
+
+def test_what_was_released_before_the_look_is_waited_for_unless_it_is_known_to_fit_nowhere() -> None:
+    found = fleet([DRAINING, B], copies_of("web", 2), former={"web:0": "a", "web:1": "b"})
+    assert inhabitants(found, DRAINING) == {"web:0"}
+    nowhere = with_changes(replace(found, nodes={"a": DRAINING}), ())
+    nowhere = with_changes(nowhere, plan(nowhere).unplaced)
+    assert inhabitants(nowhere, DRAINING) == frozenset()
+
+
+def test_copies_that_belong_to_the_node_and_workers_that_should_not_run_have_departed_when_released() -> None:
+    own = wish("logs:a", PlacePolicy(everywhere=True), pinned="a")
+    found = fleet([DRAINING, B], [own, wish("web:0", wanted=Wanted.STOP)], {"logs:a": "a", "web:0": "a"})
+    ids = inhabitants(found, DRAINING)
+    assert departure(found, DRAINING, ids).under_way == {"logs:a", "web:0"}
+    assert departure(with_changes(found, releases(found)), DRAINING, ids) == Departure(frozenset(), {})
 
 
 @pytest.mark.parametrize(

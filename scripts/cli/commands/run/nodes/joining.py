@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
 
 from ....render.text import printable
+from .departures import end_with, wait_for_departure
 from .desk import file_argument, loaded, node_named, opened, operator
 
 
@@ -55,7 +55,8 @@ def leave(file: Path, timeout_s: float) -> None:
     """Move all workers of this node elsewhere, and take it out of the cluster.
 
     Run it on the machine itself, then stop its agent (rekindle shutdown). A node that has left
-    joins again when its agent is started again.
+    joins again when its agent is started again. Exit code 1 means that no other node takes some of its
+    workers; their names and the reasons are printed.
 
     \b
       $ rekindle cluster leave prod.toml
@@ -76,9 +77,8 @@ def leave(file: Path, timeout_s: float) -> None:
             return desk.change(order)[0].applied
 
         become(NodeState.DRAINING)
-        deadline = time.monotonic() + timeout_s
-        while not become(NodeState.LEFT):
-            if time.monotonic() > deadline:
-                raise click.ClickException(f"{node.name} still has workers; see: rekindle cluster status")
-            time.sleep(0.2)
+        unplaced = wait_for_departure(desk, node, timeout_s)
+        if not become(NodeState.LEFT):
+            raise click.ClickException(f"{node.name} does not drain any longer; see: rekindle cluster status")
     click.echo(f"{printable(node.name)} has left the cluster; stop its agent with: rekindle shutdown")
+    end_with(unplaced)

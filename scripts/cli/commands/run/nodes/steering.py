@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from ....console.exits import NO_SUCH_WORKER, say
 from ....render.text import printable
+from .departures import end_with, wait_for_departure
 from .desk import file_option, loaded, node_named, opened, operator, reason_option
 
 if TYPE_CHECKING:
@@ -53,12 +53,16 @@ def uncordon(name: str, file: Path) -> None:
 @_node
 @file_option
 @reason_option
-@click.option("--wait/--no-wait", default=True, help="Wait until no worker is left.  [default: wait]")
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait until its workers have other nodes.  [default: wait]"
+)
 def drain(name: str, file: Path, reason: str, wait: bool) -> None:
     """Move all workers of a node elsewhere, as many at a time as min_healthy allows.
 
     Each is stopped by its own stop settings, then starts on another node. None of it counts against
     a worker. The node takes no workers until you uncordon it.
+
+    Exit code 1 means that no other node takes some of them; their names and the reasons are printed.
 
     \b
       $ rekindle cluster drain k2 --file prod.toml --reason "new kernel"
@@ -70,16 +74,9 @@ def drain(name: str, file: Path, reason: str, wait: bool) -> None:
         click.echo(f"{printable(name)} is draining; see: rekindle cluster status")
         return
     with opened(loaded(file)) as desk:
-        while True:
-            read = desk.read()
-            node = node_named(read, name)
-            left = [each for each in read.assignments if each.node_id == node.id]
-            if not left:
-                click.echo(f"{printable(name)} has no worker left")
-                return
-            if node.state is not NodeState.DRAINING:
-                raise click.ClickException(f"{name} is {node.state.value} now, with {len(left)} workers left")
-            time.sleep(0.2)
+        unplaced = wait_for_departure(desk, node_named(desk.read(), name))
+    click.echo(f"{printable(name)} has no worker left")
+    end_with(unplaced)
 
 
 @click.command()
