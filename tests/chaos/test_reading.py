@@ -119,7 +119,7 @@ REFUSED = [
     ('[[move]]\nat = 1\nkil = "tag"\n', 4, "kil", "did you mean 'kill'?"),
     ('[[move]]\nat = -1\nkill = "tag"\n', 3, "at", "at = -1.0: must not be negative"),
     ('[[move]]\nat = 1\nfreeze = "tag"\nfor_s = -2\n', 5, "for_s", "must not be negative"),
-    ('[[move]]\nat = 1\nkill = "nobody"\n', 4, "kill", "unknown worker 'nobody'; the workers are tag"),
+    ('[[move]]\nat = 1\nkill = "absent"\n', 4, "kill", "unknown worker 'absent'; the workers are tag"),
     (
         '[[move]]\nat = 1\nkill = "tag"\nsignal = "SIGNO"\n',
         5,
@@ -138,7 +138,7 @@ REFUSED = [
     ),
     ('[[move]]\nat = [9, 3]\nkill = "tag"\n', 3, "at", "at = [9.0, 3.0]: ends before it begins"),
     ('[[move]]\nat = "soon"\nkill = "tag"\n', 3, "at", "must be a number"),
-    ('[[expect]]\nworker = "nobody"\nstarts = 1\n', 3, "worker", "unknown worker 'nobody'"),
+    ('[[expect]]\nworker = "absent"\nstarts = 1\n', 3, "worker", "unknown worker 'absent'"),
     ('[[expect]]\nworker = "tag"\nstatus = "fine"\n', 4, "status", "must be one of pending, healthy"),
     (
         '[[expect]]\nworker = "tag"\nevents = ["born"]\n',
@@ -174,15 +174,15 @@ def test_a_file_declares_tasks() -> None:
 
 
 def test_every_problem_of_a_file_is_named_at_once() -> None:
-    text = WORKER + '[[move]]\nat = -1\nkill = "nobody"\n[[move]]\nat = 1\nexplode = 1\n'
+    text = WORKER + '[[move]]\nat = -1\nkill = "absent"\n[[move]]\nat = 1\nexplode = 1\n'
     with pytest.raises(ConfigError) as refused:
         parse_scenario(text, Path("s.toml"))
     assert [problem.line for problem in refused.value.problems] == [3, 4, 7]
 
 
 def test_a_scenario_in_python_is_refused_too() -> None:
-    with pytest.raises(ScenarioError, match="unknown worker 'nobody'"):
-        Scenario("s").worker("tag").at(1).kill("nobody").checked()
+    with pytest.raises(ScenarioError, match="unknown worker 'absent'"):
+        Scenario("s").worker("tag").at(1).kill("absent").checked()
     with pytest.raises(ScenarioError, match="must not be negative"):
         Scenario("s").worker("tag").at(-1).kill("tag").checked()
 

@@ -24,7 +24,7 @@ def test_one_worker_can_be_asked_for(every_state: Client) -> None:
     well = every_state("health", "worker:web:0", "--max-age", "1h", "--ready")
     assert (well.code, well.out) == (0, "well: 1 worker\n")
     assert every_state("health", "worker:spent:0").code == 1
-    assert every_state("health", "nobody").code == 4
+    assert every_state("health", "absent").code == 4
     starting = every_state("health", "worker:mute:0", "--ready")
     assert (starting.code, starting.out) == (1, "a worker is starting\n")
     assert every_state("health", "worker:mute:0").code == 0

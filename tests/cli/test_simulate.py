@@ -206,7 +206,7 @@ def test_a_worker_without_a_schedule_has_none() -> None:
         (("--set", "max_delay_s=soon"), "is not a duration"),
         (("--set", "restart_on=sometimes"), "one of always, on_failure, never"),
         (("--compare", "stedy"), "did you mean"),
-        (("--preset", "nobody"), "is not one of"),
+        (("--preset", "absent"), "is not one of"),
         (("--exit", "300"), "use a code from 0 to 255 or a signal name"),
         (("--exit", "SIGNOTHING"), "use a code from 0 to 255 or a signal name"),
         (("--dies-after", "-1s"), "is not a duration"),
@@ -243,7 +243,7 @@ def test_a_file_with_problems_is_refused_with_its_lines(tmp_path: Path) -> None:
 def test_a_worker_that_the_file_lacks_has_exit_code_4(tmp_path: Path) -> None:
     file = tmp_path / "workers.toml"
     file.write_text('[worker.web]\ncommand = ["true"]\n[worker.db]\ncommand = ["true"]\n')
-    said = simulate("--config", str(file), "--worker", "nobody")
+    said = simulate("--config", str(file), "--worker", "absent")
     assert said.exit_code == 4
     assert "there are: web, db" in said.stderr
     unnamed = simulate("--config", str(file))
@@ -346,7 +346,7 @@ def test_a_replay_asks_the_running_supervisor(every_state: Client) -> None:
 def test_a_replay_of_an_unknown_worker_has_exit_code_4_and_of_one_that_never_died_1(
     every_state: Client,
 ) -> None:
-    assert every_state("simulate", "--replay", "nobody").code == 4
+    assert every_state("simulate", "--replay", "absent").code == 4
     said = every_state("simulate", "--replay", "worker:web:0")
     assert (said.code, said.out) == (1, "")
     assert said.err == "rekindle: worker:web:0 has not died: there is nothing to replay\n"
@@ -358,9 +358,9 @@ def test_without_a_supervisor_a_replay_reads_the_database(tmp_path: Path) -> Non
     store.close()
     was, steady = forecasts("--replay", TAG, "--state", str(tmp_path))
     assert (was["verdict"], steady["verdict"], steady["deaths"]) == ("given_up", "lives_on", 2)
-    said = simulate("--replay", "nobody", "--state", str(tmp_path))
+    said = simulate("--replay", "absent", "--state", str(tmp_path))
     assert said.exit_code == 4
-    assert "no recorded deaths of a worker named 'nobody'" in said.stderr
+    assert "no recorded deaths of a worker named 'absent'" in said.stderr
 
 
 def test_the_file_says_where_the_deaths_of_a_replay_are(tmp_path: Path) -> None:

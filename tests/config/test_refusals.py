@@ -147,7 +147,7 @@ def one(settings: str) -> str:
         ("limits.kill_cpu_percent", "0"),
         ("limits.kill_memory_mb", "inf"),
         ("jobs.crash_retries", "-1"),
-        ("breaker", '"nobody"'),
+        ("breaker", '"absent"'),
         ("release.command", '["br", "{work_itme}"]'),
         ("release.command", '"br"'),
         ("release.recipe", '"jira"'),

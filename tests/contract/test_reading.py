@@ -18,7 +18,7 @@ def test_deaths_are_read_beside_the_supervisor_newest_first(sql_store: SqlStore,
     assert [each.generation for each in recorded_deaths(address, TAG)] == [3, 2, 1]
     assert [each.generation for each in recorded_deaths(address, TAG, limit=1)] == [3]
     assert recorded_deaths(address, TAG) == sql_store.deaths(TAG)
-    assert recorded_deaths(address, "worker:nobody:0") == ()
+    assert recorded_deaths(address, "worker:absent:0") == ()
 
 
 def test_a_store_of_a_newer_rekindle_is_not_guessed_at(

@@ -48,7 +48,7 @@ def test_the_events_of_one_worker_come_newest_first(store: Store) -> None:
     assert [each.id for each in store.events_of(TAG)] == [3, 1]
     assert [each.id for each in store.events_of(TAG, limit=1)] == [3]
     assert [each.id for each in store.events_of(None)] == [4]
-    assert store.events_of("nobody") == ()
+    assert store.events_of("absent") == ()
 
 
 def test_the_events_of_one_worker_begin_where_they_are_asked_for(store: Store) -> None:
@@ -59,4 +59,4 @@ def test_the_events_of_one_worker_begin_where_they_are_asked_for(store: Store) -
 def test_the_lives_of_a_worker_are_counted_over_all_its_deaths(store: Store) -> None:
     store.commit([death(1, uptime_ms=500), death(2, uptime_ms=1500), death(1, component_id="other")])
     assert store.lives(TAG) == Lives(2, 2000)
-    assert store.lives("nobody") == Lives()
+    assert store.lives("absent") == Lives()

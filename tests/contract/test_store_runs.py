@@ -40,7 +40,7 @@ def test_runs_come_back_as_they_were_stored_newest_first(store: Store) -> None:
     first, second = store.runs(TAG)
     assert (replace(first, detail=""), second) == (replace(FAILED, detail=""), WAITING)
     assert store.runs(TAG, limit=1)[0].number == 2
-    assert store.runs("worker:nobody:0") == ()
+    assert store.runs("worker:absent:0") == ()
 
 
 def test_a_later_state_replaces_the_earlier_one_also_within_a_commit(store: Store) -> None:

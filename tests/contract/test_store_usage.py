@@ -28,7 +28,7 @@ def test_usage_comes_back_as_it_was_stored_newest_first(store: Store) -> None:
     assert store.usages(TAG) == (bare, noted())
     assert store.usages(TAG, limit=1) == (bare,)
     assert store.usages(TAG, since_wall_ms=NOW + 1) == (bare,)
-    assert store.usages("worker:nobody:0") == ()
+    assert store.usages("worker:absent:0") == ()
 
 
 def test_a_note_that_is_repeated_changes_nothing(store: Store) -> None:
@@ -64,4 +64,4 @@ def test_the_jobs_that_a_worker_took_are_found_the_latest_first(queues: Queues) 
     assert {job.id: job.state for job in taken} == {first: "done", second: "running"}
     assert [job.id for job in taken] == [second, first]
     assert len(queues.jobs.taken_by(TAG, limit=1)) == 1
-    assert queues.jobs.taken_by(TAG, since_wall_ms=NOW * 2) == queues.jobs.taken_by("nobody") == ()
+    assert queues.jobs.taken_by(TAG, since_wall_ms=NOW * 2) == queues.jobs.taken_by("absent") == ()

@@ -46,10 +46,10 @@ def test_an_order_is_recorded_with_its_author_time_action_and_result(served: Ser
 
 def test_a_refused_order_is_recorded_with_the_reason(served: Served) -> None:
     with pytest.raises(ControlError):
-        served.client.post(path_of("workers", "nobody", "restart"))
+        served.client.post(path_of("workers", "absent", "restart"))
     (entry,) = entries(served)
-    assert (entry["action"], entry["target"], entry["result"]) == ("restart", "nobody", "refused")
-    assert "nobody" in entry["reason"]
+    assert (entry["action"], entry["target"], entry["result"]) == ("restart", "absent", "refused")
+    assert "absent" in entry["reason"]
 
 
 def test_an_order_without_an_answer_is_recorded_with_an_unknown_result(

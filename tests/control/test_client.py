@@ -69,10 +69,10 @@ def test_a_malformed_answer_is_reported(tmp_path: Path, says: bytes, kind: type[
 
 
 def test_the_servers_words_come_as_errors_of_their_own(served: Served) -> None:
-    with pytest.raises(UnknownWorkerError, match="nobody"):
-        served.client.get(path_of("workers", "nobody"))
+    with pytest.raises(UnknownWorkerError, match="absent"):
+        served.client.get(path_of("workers", "absent"))
     with pytest.raises(RequestRefusedError, match="is not a group"):
-        served.client.post(path_of("groups", "nobody", "restart"))
+        served.client.post(path_of("groups", "absent", "restart"))
     with pytest.raises(InvalidRequestError, match="count"):
         served.client.post(path_of("groups", "tag", "scale"))
 

@@ -199,7 +199,7 @@ def test_an_order_that_makes_no_sense_is_answered_with_a_problem(
     assert eventually(lambda: gateway.state().connected)
     with Subscriber(nats_service.url) as subscriber:
         for word, body, status, error in [
-            ("restart", {"target": "worker:nobody:0"}, "404", "unknown_worker"),
+            ("restart", {"target": "worker:absent:0"}, "404", "unknown_worker"),
             ("restart", {"target": "a b"}, "404", "unknown_worker"),
             ("restart", {}, "422", "invalid"),
             ("reload", {"target": W}, "422", "invalid"),

@@ -161,8 +161,8 @@ def test_a_command_that_is_asked_is_answered(run: Run) -> None:
     system = run(sleeper())
     system.wait_for("sleeper", Status.HEALTHY, timeout_s=PATIENCE_S)
     assert ask(system, RestartWorker("sleeper")) == Done()
-    unknown = ask(system, RestartWorker("nobody"))
-    assert (unknown.unknown, unknown.reason) == ("nobody", "no worker is called 'nobody'")
+    unknown = ask(system, RestartWorker("absent"))
+    assert (unknown.unknown, unknown.reason) == ("absent", "no worker is called 'absent'")
     assert isinstance(ask(system, PauseWorkers(reason=5)), Refused)  # type: ignore[arg-type]
     report = ask(system, ReportStatus())
     assert [worker.component_id for worker in report.workers] == ["sleeper"]

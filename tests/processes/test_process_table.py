@@ -46,8 +46,8 @@ def test_an_order_after_the_end_is_written_to_no_file_of_the_host(tmp_path: Path
     assert processes.close()
     with ExitStack() as stack:
         files = [stack.enter_context((tmp_path / str(n)).open("wb", buffering=0)) for n in range(10)]
-        processes.signal("nobody", 1, signal.SIGTERM)
-        processes.forget("nobody")
+        processes.signal("absent", 1, signal.SIGTERM)
+        processes.forget("absent")
         assert [os.fstat(file.fileno()).st_size for file in files] == [0] * 10
 
 
@@ -55,7 +55,7 @@ def test_closing_twice_and_asking_afterwards_is_harmless(no_traces: None) -> Non
     processes = RealProcesses(RealClock(), guarded=False)
     assert processes.close()
     assert processes.close()
-    assert (processes.output("nobody"), processes.condition("nobody")) == ((), "gone")
+    assert (processes.output("absent"), processes.condition("absent")) == ((), "gone")
     assert processes.strays(timeout_s=0.0) == ()
 
 

@@ -48,7 +48,7 @@ def test_an_unknown_group_cannot_be_scaled(run: Run) -> None:
     running = run(GROUP)
     running.wait_for("worker:web:0", status="healthy")
     with pytest.raises(UnknownWorkerError):
-        running.order("groups", "nobody", "scale", count=5)
+        running.order("groups", "absent", "scale", count=5)
 
 
 def test_a_rolling_restart_renews_all_workers_and_keeps_enough_of_them_up(run: Run) -> None:

@@ -146,7 +146,7 @@ def test_a_host_of_actors_is_answered_by_messages(new_system: SystemFactory) -> 
     host = Listener(system.runtime.clock.monotonic)
     for request in (
         StartWorkers(None, host),
-        StartWorkers(("nobody",), host),
+        StartWorkers(("absent",), host),
         ReportStatus(host),
         StopWorkers(None, host),
     ):

@@ -261,7 +261,7 @@ def test_hm_20_a_worker_is_marked_failed_once_and_reports_nothing_afterwards(
 
 def test_hm_21_marking_an_unknown_worker_failed_is_not_an_error(new_system: SystemFactory) -> None:
     system = new_system(observed()).start()
-    system.actors.monitor.tell(MarkFailed("nobody"))
+    system.actors.monitor.tell(MarkFailed("absent"))
     system.run(100)
     assert system.events(ActorReplaced) == []
     assert system.changes() == [(0, HEALTHY)]
@@ -297,7 +297,7 @@ def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(new_syst
 def test_hm_24_what_is_unregistered_is_silently_forgotten(new_system: SystemFactory) -> None:
     system = new_system(observed(), scripts=SILENT).start()
     say(system, (1, "healthy"))
-    for message in (Unregister(W), Unregister("nobody"), FrameReceived(W, 1, Frame(status="unhealthy"))):
+    for message in (Unregister(W), Unregister("absent"), FrameReceived(W, 1, Frame(status="unhealthy"))):
         system.actors.monitor.tell(message)
     system.run(300)
     assert system.changes() == [(1, HEALTHY)]

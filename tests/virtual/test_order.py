@@ -150,7 +150,7 @@ def test_a_set_of_workers_that_makes_no_sense_changes_nothing() -> None:
     system = SimulatedSystem(worker("a"))
     system.start()
     system.run(1)
-    answer = system.ask(lambda reply: ChangeWorkers((worker("b", after=("nobody",)),), reply))
+    answer = system.ask(lambda reply: ChangeWorkers((worker("b", after=("absent",)),), reply))
     system.run(5)
     assert isinstance(answer, Refused)
     assert started(system) == ["a"]

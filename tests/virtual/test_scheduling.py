@@ -147,9 +147,9 @@ def test_sc_09_spawns_that_always_fail_end_at_the_limit(new_system: SystemFactor
 def test_sc_10_a_timer_for_an_unknown_worker_changes_nothing(new_system: SystemFactory) -> None:
     system = new_system().start()
     before = list(system.listener.received)
-    system.tell(BackoffElapsed("nobody", generation=1, attempt=1))
+    system.tell(BackoffElapsed("absent", generation=1, attempt=1))
     assert system.listener.received == before
-    assert system.starts("nobody") == []
+    assert system.starts("absent") == []
 
 
 def test_sc_11_a_stale_process_is_terminated_and_reaped_before_its_successor_starts(

@@ -36,7 +36,7 @@ def test_a_system_with_a_worker_that_crashed_and_stays_down_is_alive_and_not_rea
     assert found["problems"][0].startswith(f"{WORKER} crashed: ")
     one = web.ask("GET", "/api/v1/health?worker=other&max_age_s=5", web.bearer()).document
     assert one == {"healthy": True, "ready": True, "problems": [], "workers": 1}
-    assert web.ask("GET", "/api/v1/health?worker=nobody", web.bearer()).status == 404
+    assert web.ask("GET", "/api/v1/health?worker=absent", web.bearer()).status == 404
     assert web.ask("GET", "/api/v1/health").status == 401
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import threading
-import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -19,8 +17,9 @@ from typing import Self
 from loguru import logger
 
 from ...errors import RekindleError
-from ...messages import GatewayLost, GatewayRestored, Published, Snapshot
+from ...messages import Published, Snapshot
 from ...messages.topics import ALL_EVENTS
+from ..delivery_state import DeliveryState, stored_origin
 from ..event_source import EventSource
 from ..gateway_errors import GatewayError
 from ..gateway_state import GatewayState
@@ -66,7 +65,9 @@ class NatsGateway:
         self._backlog: Backlog | None = None
         self._core: _GatewayThread | None = None
         self._thread: threading.Thread | None = None
-        self._state = _DeliveryState(source)
+        self._state = DeliveryState(
+            source, NAME, goods="events", meanwhile="wait", problem="not connected yet"
+        )
 
     def __enter__(self) -> Self:
         self.start()
@@ -144,7 +145,7 @@ class NatsGateway:
         return GatewayState(
             name=NAME,
             connected=self._state.problem is None,
-            detail=self._state.server if self._state.problem is None else self._state.problem,
+            detail=self._state.detail,
             since_wall_ms=self._state.since_wall_ms,
             delivered=0 if delivery is None else delivery.delivered,
             dropped=dropped + (0 if delivery is None else delivery.dropped),
@@ -164,43 +165,6 @@ class NatsGateway:
         return min(int(saved), last_id)
 
 
-class _DeliveryState:
-    """Whether the server accepts events; each change is reported once."""
-
-    def __init__(self, source: EventSource) -> None:
-        self.server = ""
-        self.problem: str | None = "not connected yet"
-        self.since_wall_ms = _now_ms()
-        self._source = source
-        self._reported = False
-
-    def succeeded(self) -> None:
-        """The server accepted something."""
-        if self.problem is None:
-            return
-        self.problem, self.since_wall_ms = None, _now_ms()
-        logger.info("nats: events are delivered: server={}", self.server)
-        if self._reported:
-            self._reported = False
-            self._announce(GatewayRestored(NAME, self.server))
-
-    def failed(self, reason: str) -> None:
-        """The server does not accept events."""
-        if self.problem is None:
-            self.since_wall_ms = _now_ms()
-        self.problem = reason
-        if not self._reported:
-            self._reported = True
-            logger.warning("nats: events are not delivered and wait: {}", reason)
-            self._announce(GatewayLost(NAME, reason))
-
-    def _announce(self, event: GatewayLost | GatewayRestored) -> None:
-        try:
-            self._source.announce(event)
-        except RekindleError as error:
-            logger.debug("nats: {} was not published: {}", type(event).__name__, str(error))
-
-
 class _GatewayThread:
     """What runs on the gateway's thread."""
 
@@ -210,7 +174,7 @@ class _GatewayThread:
         settings: NatsSettings,
         identity: Identity,
         backlog: Backlog,
-        state: _DeliveryState,
+        state: DeliveryState,
     ) -> None:
         self.delivery: Delivery | None = None
         self._source = source
@@ -264,7 +228,7 @@ class _GatewayThread:
 
     async def _main(self) -> None:
         pools = CallPools()
-        messages = MessageBuilder(self._settings, _origin(self._source))
+        messages = MessageBuilder(self._settings, stored_origin(self._source, ORIGIN, size=6))
         self.delivery = delivery = Delivery(self._source, self._settings, messages, self._backlog, pools)
         listener = CommandListener(self._source, self._identity, pools, self._settings)
         self._loop = asyncio.get_running_loop()
@@ -314,18 +278,3 @@ class _GatewayThread:
     def _succeeded(self) -> None:
         self._failures = 0
         self._state.succeeded()
-
-
-def _origin(source: EventSource) -> str:
-    """A name for this event log; created once, and stored with it."""
-    notes = source.notes()
-    known = notes.get(ORIGIN)
-    if known is not None:
-        return known
-    made = secrets.token_hex(6)
-    notes.set(ORIGIN, made)
-    return made
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -8,9 +8,7 @@ gateway reports once that spans are not taken, and once that they are again.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
-import time
 from collections import deque
 from types import TracebackType
 from typing import Self
@@ -19,8 +17,9 @@ from loguru import logger
 
 from ...errors import RekindleError
 from ...facts.topic_states import JobTopicState
-from ...messages import GatewayLost, GatewayRestored, Published, Snapshot, StateChanged
+from ...messages import Published, Snapshot, StateChanged
 from ...messages.topics import ALL_EVENTS, JOBS, QUEUES
+from ..delivery_state import DeliveryState, now_ms, stored_origin
 from ..event_source import EventSource
 from ..gateway_state import GatewayState
 from ..server_identity import Identity
@@ -61,7 +60,9 @@ class OtelGateway:
         self._process = os.getpid()
         self._life = threading.Lock()
         self._inbox = _Inbox(settings.most_waiting)
-        self._report = _DeliveryState(source, settings.endpoint)
+        self._report = DeliveryState(
+            source, NAME, goods="traces", meanwhile="dropped", server=settings.endpoint
+        )
         self._thread: threading.Thread | None = None
         self._sent = 0
         self._lost = 0
@@ -109,7 +110,7 @@ class OtelGateway:
         return GatewayState(
             name=NAME,
             connected=self._report.problem is None,
-            detail=self._report.problem or self._settings.endpoint,
+            detail=self._report.detail,
             since_wall_ms=self._report.since_wall_ms,
             delivered=self._sent,
             dropped=self._lost + self._inbox.dropped,
@@ -135,7 +136,7 @@ class OtelGateway:
             self._report.failed("the gateway has ended; the log has the details")
 
     def _work(self) -> None:
-        origin = _origin(self._source)
+        origin = stored_origin(self._source, ORIGIN, size=8)
         lives, jobs = LifeSpans(origin), JobReader(self._source, origin)
         looks = LOOKS
         while True:
@@ -165,7 +166,7 @@ class OtelGateway:
         except RekindleError:
             return  # the system ends; or it begins, and there will be events
         for worker in report.workers:
-            lives.learn(worker, _now_ms())
+            lives.learn(worker, now_ms())
 
     def _is_wanted(self, span: FinishedSpan) -> bool:
         if span.parent is not None:
@@ -233,51 +234,3 @@ class _Inbox:
     def waiting(self) -> int:
         """How many wait."""
         return len(self._messages)
-
-
-class _DeliveryState:
-    """Whether the collector takes spans; each change is reported once."""
-
-    def __init__(self, source: EventSource, endpoint: str) -> None:
-        self.problem: str | None = None
-        self.since_wall_ms = _now_ms()
-        self._source = source
-        self._endpoint = endpoint
-
-    def succeeded(self) -> None:
-        """The collector took spans."""
-        if self.problem is None:
-            return
-        self.problem, self.since_wall_ms = None, _now_ms()
-        logger.info("otel: traces are delivered again: endpoint={}", self._endpoint)
-        self._announce(GatewayRestored(NAME, self._endpoint))
-
-    def failed(self, reason: str) -> None:
-        """The collector did not take spans."""
-        is_new = self.problem is None
-        self.problem = reason
-        if is_new:
-            self.since_wall_ms = _now_ms()
-            logger.warning("otel: traces are not delivered and dropped: {}", reason)
-            self._announce(GatewayLost(NAME, reason))
-
-    def _announce(self, event: GatewayLost | GatewayRestored) -> None:
-        try:
-            self._source.announce(event)
-        except RekindleError as error:
-            logger.debug("otel: {} was not published: {}", type(event).__name__, str(error))
-
-
-def _origin(source: EventSource) -> str:
-    """A name for this store; created once, and stored with it."""
-    notes = source.notes()
-    known = notes.get(ORIGIN)
-    if known is not None:
-        return known
-    made = secrets.token_hex(8)
-    notes.set(ORIGIN, made)
-    return made
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -43,4 +43,4 @@ def test_workers_that_wait_for_each_other_need_the_sum_of_their_times_to_stop() 
 def test_whom_a_worker_waits_for_is_followed_to_the_end() -> None:
     after = {"a": ("b", "gone"), "b": ("c",), "c": ("a",), "d": ()}
     assert all_before("a", after) == {"a", "b", "c", "gone"}
-    assert all_before("d", after) == all_before("nobody", after) == set()
+    assert all_before("d", after) == all_before("absent", after) == set()

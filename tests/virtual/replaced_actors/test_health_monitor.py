@@ -48,7 +48,7 @@ def test_a_monitor_that_raises_remembers_who_is_paused(
     system.tell(PauseWorkers())
     system.processes.freeze(W)
     Mistake(HealthMonitor, at(Unregister)).put_in(monkeypatch)
-    system.actors.monitor.tell(Unregister("nobody"))
+    system.actors.monitor.tell(Unregister("absent"))
     system.run(100)
     assert system.deaths() == []
 
@@ -92,7 +92,7 @@ def test_a_monitor_that_raises_keeps_the_failed_failed(
     system = new_system(worker(restart={"max_lifetime": 1}), scripts=crashes_after(3)).start()
     system.run(20)
     Mistake(HealthMonitor, at(Unregister)).put_in(monkeypatch)
-    system.actors.monitor.tell(Unregister("nobody"))
+    system.actors.monitor.tell(Unregister("absent"))
     before = system.changes()
     system.run(60)
     assert system.changes() == before
