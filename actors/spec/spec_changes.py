@@ -58,7 +58,7 @@ def needs_new_process(before: WorkerSpec, after: WorkerSpec) -> bool:
         _told_of_jobs(before) != _told_of_jobs(after)
         or any(
             getattr(before, name) != getattr(after, name)
-            for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "health")
+            for name in ("run", "env", "inherit_env", "cwd", "user", "surroundings", "obstacle", "health")
         )
         or _listens(before) != _listens(after)
     )

@@ -102,7 +102,37 @@ def test_a_link_of_another_user_does_not_lead_to_the_secrets_of_root(folder: Pat
     link = folder / "app.env"
     link.symlink_to(folder / "secret.env")
     os.lchown(link, 65534, 65534)
-    (problem,) = refused(folder, 'env_file = "app.env"')
-    assert "a symbolic link of another user (uid 65534) is on its path" in problem
+    (spec,) = loaded(folder, 'env_file = "app.env"').specs()
+    assert "a symbolic link of another user (uid 65534) is on its path" in spec.obstacle
+    assert not spec.env
     os.chown(folder / "secret.env", 65534, 65534)
-    assert dict(loaded(folder, 'env_file = "app.env"').specs()[0].env) == {"DB_PASSWORD": "hunter22"}
+    (spec,) = loaded(folder, 'env_file = "app.env"').specs()
+    assert (dict(spec.env), spec.obstacle) == ({"DB_PASSWORD": "hunter22"}, "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("A", "is not NAME=value"),
+        ("REKINDLE_FD=3", "REKINDLE_FD is reserved"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_what_another_user_writes_into_a_file_hinders_only_the_workers_that_read_it(
+    folder: Path, text: str | None, reason: str
+) -> None:
+    """Also if their other settings refer to its variables: without them they could not be understood."""
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    if text is not None:
+        (theirs / "app.env").write_text(text)
+    os.chown(theirs, 65534, 65534)
+    config = loaded(
+        folder,
+        'env_file = "theirs/app.env"\ncwd = "${HERE}"\nalive = { tcp = "127.0.0.1:${PORT}" }\n'
+        '[worker.other]\ncommand = ["true"]',
+    )
+    hindered, other = config.specs()
+    assert reason in hindered.obstacle
+    assert not other.obstacle

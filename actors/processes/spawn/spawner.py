@@ -147,7 +147,7 @@ class Spawner:
 
     def wait(self, spec: WorkerSpec, resume: Call) -> bool:
         """Whether a start has to wait for its warm process; `resume` is called when it need not."""
-        if self.warm is None or not _is_warm(spec):
+        if self.warm is None or spec.obstacle or not _is_warm(spec):
             return False
         return self.warm.wait(spec, self._prepare(spec), resume)
 
@@ -155,8 +155,10 @@ class Spawner:
         """Start one incarnation.
 
         Raises:
-            OSError: it could not be started; the text comes from the system.
+            OSError: it could not be started; the text comes from the system, or is that of its obstacle.
         """
+        if spec.obstacle:
+            raise OSError(spec.obstacle)
         program = self._prepare(spec)
         cgroup = self._cgroup(spec, generation)
         try:

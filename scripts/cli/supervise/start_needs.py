@@ -1,7 +1,8 @@
 """What the settings of a file need of this machine: extras, secret files, a free port, a safe directory.
 
 `rekindle run` refuses to start without them, and `rekindle config check` reports them in the same words. What
-the user of one worker can have put in the way of its log file or socket keeps no other worker from its start.
+the user of one worker can have put in the way of its log file, its variables or its socket keeps no other
+worker from its start.
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ def unmet_needs(config: Config, *, of_others: bool = True) -> Iterator[ConfigFin
 
     Args:
         config: the file.
-        of_others: whether to report log files and sockets that another user can have made unusable.
+        of_others: whether to report log files, files of variables and sockets that another user can have
+            made unusable.
     """
     yield from _unmet(("state_dir",), partial(_check_state_directory, config.state_dir))
     yield from _unmet(("database",), partial(_check_database, config.database))
     yield from _unmet_by_job_workers(config)
     yield from _unmet_by_logs(config, of_others)
+    if of_others:
+        yield from _obstacles(config)
     if config.nats is not None:
         from rekindle.actors.gateways.nats.connection_options import check as check_nats
 
@@ -96,6 +100,13 @@ def _unmet_by_logs(config: Config, of_others: bool) -> Iterator[ConfigFinding]:
         path = log_path(spec)
         if of_others or not may_be_of_others(path):
             yield from _unmet(("worker", spec.group, "log", "file"), partial(check_log_file, path))
+
+
+def _obstacles(config: Config) -> Iterator[ConfigFinding]:
+    """Files of variables that another user has made unusable: each start of these workers fails."""
+    told = dict.fromkeys((spec.group, spec.obstacle) for spec in config.specs() if spec.obstacle)
+    for group, obstacle in told:
+        yield ConfigFinding(("worker", group, "env_file"), obstacle)
 
 
 def _uid_of(user: str) -> int | None:

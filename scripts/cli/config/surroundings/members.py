@@ -59,7 +59,7 @@ class WrittenTables:
         first = self._first.get(name)
         if first is None:
             return layers
-        layers = replace(layers, file_variables=first.file_variables)
+        layers = replace(layers, file_variables=first.file_variables, obstacle=first.obstacle)
         if first.defaults == self._sample.defaults:
             return layers
         return replace(layers, defaults=self._given(name, first)[0].get("defaults", {}))
@@ -93,7 +93,9 @@ class WrittenTables:
         findings += found
         written = frozenset(tables.worker)
         defaults = given.get("defaults", {})
-        layers = Layers(name, given["worker"][name], defaults, written, replaced.file_variables)
+        layers = Layers(
+            name, given["worker"][name], defaults, written, replaced.file_variables, replaced.obstacle
+        )
         template = made(layers, findings).template
         # By the id of the template: a name that is refused is not part of an id.
         return replace(template, id=f"{template.id.rpartition(':')[0]}:{number}")

@@ -18,6 +18,9 @@ Table = Mapping[str, Any]
 EXPANDED = ("env_file", "command", "env", "cwd", "stdin", "ready", "alive", "log", "stop")
 """The keys of a worker in whose values placeholders are replaced."""
 
+_OPTIONAL = tuple(key for key in EXPANDED if key not in ("env_file", "env", "command"))
+"""Those of them that a worker may be without."""
+
 _SHORTEST = 4
 """A shorter secret is likely part of other words."""
 
@@ -33,6 +36,8 @@ class Replaced:
     """Values that were taken from variables and must not be shown."""
     file_variables: Mapping[str, str]
     """The variables of its files."""
+    obstacle: str = ""
+    """Why it cannot be started: another user has put something in the way of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class _Replacement:
         self._worker = dict(tables.worker)
         self._defaults = dict(tables.defaults)
         self._findings: list[ConfigFinding] = []
+        self._obstacle = ""
         name = tables.name
         self._values = Values(WorkerWords(number, name, f"worker:{name}:{number}"), tables.files.environment)
 
@@ -98,10 +104,26 @@ class _Replacement:
         for key in EXPANDED:
             if key not in ("env_file", "env"):
                 self._replace(key)
+        if self._obstacle:
+            self._leave_out_what_is_unclear()
         secrets = (
             value for name, value in values.used.items() if len(value) >= _SHORTEST and is_secret(name)
         )
-        return Replaced(self._worker, self._defaults, tuple(self._findings), frozenset(secrets), from_files)
+        return Replaced(
+            self._worker,
+            self._defaults,
+            tuple(self._findings),
+            frozenset(secrets),
+            from_files,
+            self._obstacle,
+        )
+
+    def _leave_out_what_is_unclear(self) -> None:
+        """Drop settings that refer to variables: without their values they could be refused."""
+        for after, before in ((self._worker, self._tables.worker), (self._defaults, self._tables.defaults)):
+            for key in _OPTIONAL:
+                if after.get(key) != before.get(key):
+                    del after[key]
 
     def _replace(self, key: str) -> None:
         if self._tables.is_expanded:
@@ -114,14 +136,15 @@ class _Replacement:
                         for path, reason in problems
                     )
 
-    def _read_files(self) -> dict[str, str]:
+    def _read_files(self) -> Mapping[str, str]:
         """The variables of the files that the worker names, else the defaults."""
         for table, here in self._places():
             if "env_file" in table:
-                variables, problems = self._tables.files.variables(table["env_file"])
-                self._findings += (ConfigFinding((*here, "env_file"), reason) for reason in problems)
-                self._values.is_complete = not problems
-                return variables
+                found = self._tables.files.variables(table["env_file"])
+                self._findings += (ConfigFinding((*here, "env_file"), each) for each in found.problems)
+                self._values.is_complete = not (found.problems or found.obstacles)
+                self._obstacle = "; ".join((*found.obstacles, *found.problems))
+                return found.variables
         return {}
 
     def _places(self) -> tuple[tuple[dict[str, Any], KeyPath], tuple[dict[str, Any], KeyPath]]:

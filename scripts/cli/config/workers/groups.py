@@ -166,6 +166,7 @@ def _template(
     settings |= layers.settings(WorkerSpec) | policies
     settings["surroundings"] = surroundings_of(layers, folder, findings)
     settings |= {"env": layers.env(), "cwd": _directory(layers, folder, findings), "group": name}
+    settings["obstacle"] = layers.obstacle and f"env_file: {layers.obstacle}; then: rekindle reload"
     run = _run(layers)
     try:
         return WorkerSpec(member_id(name, 0), run, **settings)

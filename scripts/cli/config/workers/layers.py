@@ -38,6 +38,8 @@ class Layers:
     """The keys of the worker's table, also those whose values did not fit."""
     file_variables: Mapping[str, str] = field(default_factory=dict)
     """The variables of its `env_file`."""
+    obstacle: str = ""
+    """Why it cannot be started."""
 
     @property
     def preset(self) -> str:
