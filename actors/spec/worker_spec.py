@@ -118,8 +118,8 @@ class WorkerSpec:
     membership: tuple[Membership, ...] = ()
     """Its places in groups, innermost first; `System` and the file derive them from the groups."""
     obstacle: str = field(default="", repr=False)
-    """Why it cannot be started, if that was known when its settings were read: every start of it fails with this
-    reason, and its restart policy decides how often it is tried."""
+    """Why it cannot be started, if that was known when its settings were read: every start of it fails with
+    this reason, and its restart policy decides how often it is tried."""
     assigned: Assigned | None = field(default=None, repr=False)
     """Its node and epoch in a cluster; set by the agent of the node. No part of its version: it stands in no
     fingerprint."""

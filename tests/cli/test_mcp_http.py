@@ -207,15 +207,63 @@ def test_sessions_of_one_role_cannot_be_used_with_the_token_of_the_other(fleet: 
         connection.close()
 
 
+def limited(**limits: float) -> list[str]:
+    """The command with other limits of sessions."""
+    changes = "; ".join(f"mcp_http.{name} = {value}" for name, value in limits.items())
+    start = f"from rekindle.cli.agents import mcp_http; {changes}; from rekindle.cli.main import main; main()"
+    return [sys.executable, "-c", start]
+
+
 def test_clients_that_never_end_their_sessions_lock_others_out_for_the_idle_time_only(
     fleet: Running,
 ) -> None:
-    limits = "from rekindle.cli.agents import mcp_http; mcp_http.MOST_SESSIONS = 2; mcp_http.IDLE_S = 2.0"
-    command = [sys.executable, "-c", f"{limits}; from rekindle.cli.main import main; main()"]
-    with served(fleet, command=command) as url:
+    with served(fleet, command=limited(MOST_SESSIONS=2, IDLE_S=2.0, REST_S=900.0)) as url:
         viewer = {"Authorization": f"Bearer {token(fleet, 'viewer')}"}
         assert eventually(lambda: raw(url, **viewer)[0] == 503)
         assert eventually(lambda: raw(url, **viewer)[0] == 200)
+
+
+def test_a_flood_of_sessions_is_refused_with_a_reason_and_locks_no_operator_out(fleet: Running) -> None:
+    with served(fleet, "--operator", command=limited(MOST_SESSIONS=5, REST_S=900.0)) as url:
+        viewer = {"Authorization": f"Bearer {token(fleet, 'viewer')}"}
+        answers = [raw(url, **viewer) for _ in range(50)]
+        assert [status for status, _ in answers] == [200] * 5 + [503] * 45
+        reason = answers[-1][1]["error"]["message"]
+        assert reason.startswith("5 sessions are open, which is the limit")
+        assert "DELETE" in reason
+        _, status = talk(url, token(fleet, "operator"), ("status", {}))
+        assert len(status["workers"]) == 2
+
+
+def test_a_client_that_works_keeps_its_session_in_a_flood_and_the_next_one_gets_one(fleet: Running) -> None:
+    """A session that nothing uses makes room; before, a flood kept new clients out for five minutes."""
+
+    async def converse(url: str, shown: str) -> tuple[int, int]:
+        headers = {"Authorization": f"Bearer {shown}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            McpClient(streamable_http_client(url, http_client=http)) as client,
+        ):
+            flooded = 0
+            for _ in range(30):
+                flooded += (await http.post(url, json=INITIALIZE, headers=ACCEPT)).status_code == 200
+                read(await client.call_tool("status", {}))
+        return flooded, len(read(await _status(url, shown))["workers"])
+
+    with served(fleet, command=limited(MOST_SESSIONS=4, REST_S=0.0)) as url:
+        assert anyio.run(converse, url, token(fleet, "viewer")) == (30, 2)
+
+
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+async def _status(url: str, shown: str) -> Any:
+    headers = {"Authorization": f"Bearer {shown}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        McpClient(streamable_http_client(url, http_client=http)) as client,
+    ):
+        return await client.call_tool("status", {})
 
 
 @pytest.mark.parametrize(

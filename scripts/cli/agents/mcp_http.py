@@ -24,8 +24,13 @@ from rekindle.actors.gateways.http.tokens import load_tokens
 from rekindle.actors.gateways.serving.call_pools import CallPools
 from rekindle.actors.gateways.serving.server_thread import ServerThread
 
+from .session_room import SessionRoom
+
 PATH = "/mcp"
 MOST_SESSIONS = 64
+"""For each role, so that viewers cannot keep operators out."""
+REST_S = 30.0
+"""A session that was not used for this time makes room for a new one, if there is no other room."""
 IDLE_S = 300.0
 """A session without a request ends after this time: many clients begin one for each call and end none."""
 
@@ -68,14 +73,15 @@ class _Endpoint:
     """One server's sessions; they live in a task of their own, which ends with the event loop."""
 
     def __init__(self, server: MCPServer[Any]) -> None:
-        self._app = server.streamable_http_app(
+        app = server.streamable_http_app(
             json_response=True,
             streamable_http_path=PATH,
-            max_sessions=MOST_SESSIONS,
+            max_sessions=2 * MOST_SESSIONS,  # a session that makes room may still be ending
             session_idle_timeout=IDLE_S,
             # `TokenApp` has checked Host and Origin, by the names of the settings.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
+        self._app = SessionRoom(app, most=MOST_SESSIONS, rest_s=REST_S, idle_s=IDLE_S)
         self._manager = server.session_manager
         self._life: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()

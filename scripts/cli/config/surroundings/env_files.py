@@ -40,7 +40,7 @@ class EnvFiles:
         self._read: dict[Path, FileVariables] = {}
 
     def variables(self, names: object) -> FileVariables:
-        """The variables of these files, where a later one takes precedence, and what is wrong with the files."""
+        """The variables of these files, a later one first, and what is wrong with the files."""
         names = (names,) if isinstance(names, str) else names if isinstance(names, list) else ()
         found = [self._of(name) for name in names if isinstance(name, str) and self._reads]
         return FileVariables(

@@ -1,0 +1,148 @@
+"""The sessions of agents over HTTP: so many, and a new one takes the place of the one that rests for longest.
+
+Many clients begin a session for each call and end none, and one faulty client can begin them without an end.
+A limit alone would lock all others out until the idle time of these sessions is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SESSION = "mcp-session-id"
+_VERSION = "mcp-protocol-version"
+_SERVER_ERROR = -32000
+"""Of JSON-RPC: the first code that a server may define by itself."""
+
+
+@dataclass(slots=True)
+class _Session:
+    used_at: float
+    busy: int = 0
+    """How many requests of it are being answered."""
+    streams: int = 0
+    """How many streams of it are open, which may be quiet for hours."""
+
+
+class SessionRoom:
+    """Passes requests on to an application, as long as there is room for their sessions."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        most: int,
+        rest_s: float,
+        idle_s: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin without a session.
+
+        Args:
+            app: the application, which gives each session its id and ends it on DELETE.
+            most: how many sessions there may be.
+            rest_s: a session that was not used for this time makes room for a new one.
+            idle_s: after this time without a request the application ends a session by itself.
+            now: the time in seconds.
+        """
+        self._app = app
+        self._most = most
+        self._rest_s = rest_s
+        self._idle_s = idle_s
+        self._now = now
+        self._sessions: dict[str, _Session] = {}
+        self._opening = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        headers = Headers(scope=scope)
+        session = self._sessions.get(headers.get(SESSION, ""))
+        if session is not None:
+            await self._continue(headers[SESSION], session, scope, receive, send)
+        elif SESSION in headers or headers.get(_VERSION, "") not in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
+            await self._app(scope, receive, send)  # of an unknown session, or of a protocol without any
+        elif await self._make_room(scope):
+            await self._open(scope, receive, send)
+        else:
+            await self._refusal()(scope, receive, send)
+
+    async def _continue(
+        self, session_id: str, session: _Session, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        is_stream = scope["method"] == "GET"
+        session.used_at = self._now()
+        session.streams += is_stream
+        session.busy += not is_stream
+
+        async def noting(message: Message) -> None:
+            ended = scope["method"] == "DELETE" and message.get("status") == 200
+            if ended or message.get("status") == 404:
+                self._sessions.pop(session_id, None)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            session.used_at = self._now()
+            session.streams -= is_stream
+            session.busy -= not is_stream
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                given = Headers(raw=message.get("headers", [])).get(SESSION)
+                if given is not None:
+                    self._sessions[given] = _Session(self._now())
+            await send(message)
+
+        self._opening += 1
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            self._opening -= 1
+
+    async def _make_room(self, scope: Scope) -> bool:
+        """Whether there is room for one session more; it may end one that rests."""
+        now = self._now()
+        for id_, each in [*self._sessions.items()]:
+            if not each.busy and not each.streams and now >= each.used_at + self._idle_s:
+                del self._sessions[id_]
+        if len(self._sessions) + self._opening < self._most:
+            return True
+        resting = [
+            (each.streams > 0, each.used_at, id_)
+            for id_, each in self._sessions.items()
+            if not each.busy and now >= each.used_at + self._rest_s
+        ]
+        if not resting:
+            return False
+        *_, session_id = min(resting)
+        del self._sessions[session_id]
+        await self._end(session_id, scope)
+        return True
+
+    async def _end(self, session_id: str, scope: Scope) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            """Drop the answer: there is no client for it."""
+
+        headers = [(SESSION.encode(), session_id.encode())]
+        await self._app({**scope, "method": "DELETE", "headers": headers}, receive, send)
+
+    def _refusal(self) -> JSONResponse:
+        reason = (
+            f"{self._most} sessions are open, which is the limit, and all were used within the last"
+            f" {self._rest_s:g} s: end sessions that are not needed with DELETE, or try again in"
+            f" {self._rest_s:g} s"
+        )
+        error = {"code": _SERVER_ERROR, "message": reason}
+        retry = {"Retry-After": str(max(1, round(self._rest_s)))}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 503, retry)
