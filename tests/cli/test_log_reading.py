@@ -185,6 +185,22 @@ def test_a_search_that_takes_too_long_goes_on_with_the_next_request(path: str) -
     assert len(found) > 5
 
 
+def test_a_search_that_gives_way_rests_again_and_again_and_finds_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search on a thread of the supervisor kept the interpreter for itself."""
+    rests: list[float] = []
+    monkeypatch.setattr("rekindle.cli.console.logs.log_pages.time.sleep", rests.append)
+    monkeypatch.setattr(log_pages, "WORKS_S", 0.0)
+    write(tmp_path / "w.log", *range(1000))
+    query = LogQuery(find="99", limit=50)
+    pages = [
+        page(str(tmp_path / "w.log"), "w", query, opened, gives_way=gives_way) for gives_way in (True, False)
+    ]
+    assert pages[0] == pages[1]
+    assert len(rests) > 500
+
+
 def test_a_page_begins_in_the_middle_of_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_pages, "BLOCK", 100)
     write(tmp_path / "w.log", *range(2000))

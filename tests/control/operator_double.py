@@ -13,6 +13,7 @@ from rekindle.actors.gateways.event_source import EventSource
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics.exposition import MetricsSource
 from rekindle.actors.gateways.operator import Rolling, Summary
+from rekindle.actors.views.log_page import LogPage, LogQuery
 from rekindle.actors.views.timeline import Timeline
 
 GROUPS = ("tag",)
@@ -42,6 +43,9 @@ class OperatorDouble(_Passing):
         self.store_was_asked = threading.Event()
         self.stops_may_end = threading.Event()
         self.stops_may_end.set()
+        self.logs_are_read = threading.Event()
+        self.logs_are_read.set()
+        self.logs_asked = 0
         self.error: Exception | None = None
         """What `report` raises instead."""
         self.store_error: Exception | None = None
@@ -63,6 +67,11 @@ class OperatorDouble(_Passing):
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         self._ask_the_store()
         return self.system.deaths(component_id, limit)
+
+    def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
+        self.logs_asked += 1
+        self.logs_are_read.wait(60.0)
+        return self.system.logged(component_id, query)
 
     def bundles(self, component_id: str, limit: int = 100) -> tuple[Bundle, ...]:
         self._ask_the_store()

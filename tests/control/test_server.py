@@ -56,6 +56,26 @@ def test_the_status_is_answered_while_the_store_is_away(served: Served) -> None:
         assert [request.result(20)["deaths"] for request in waiting] == [[]] * len(waiting)
 
 
+def test_everything_else_is_answered_while_log_files_are_searched(served: Served) -> None:
+    """Searches of large files, or of a disk that hangs, took the threads of all that is stored."""
+    served.operator.logs_are_read.clear()
+    with ThreadPoolExecutor(20) as pool:
+        searches = [
+            pool.submit(served.client.get, path_of("workers", WORKER, "log"))
+            for _ in range(3 * STORE_THREADS)
+        ]
+        assert eventually(lambda: served.operator.logs_asked >= CallPool.LOG.size)
+        assert lasted(lambda: served.client.get("/workers")) < 2.0
+        assert lasted(lambda: served.client.get(path_of("workers", WORKER, "explain"))) < 2.0
+        assert lasted(lambda: served.client.get(path_of("workers", WORKER, "history"))) < 2.0
+        assert served.operator.logs_asked == CallPool.LOG.size
+        served.operator.logs_are_read.set()
+        assert [search.result(20)["source"] for search in searches] == ["memory"] * len(searches)
+
+
+STORE_THREADS = CallPool.STORE.size
+
+
 def test_the_status_is_answered_while_workers_stop_slowly(served: Served) -> None:
     served.operator.stops_may_end.clear()
     with ThreadPoolExecutor(10) as pool:

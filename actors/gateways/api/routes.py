@@ -145,12 +145,13 @@ ROUTES: tuple[Route, ...] = (
         handlers.Explanation,
     ),
     _query("/workers/{id}/output", "The last output lines of a worker", handlers.output, handlers.Output),
-    _stored(
+    _query(
         "/workers/{id}/log",
         "Lines of a worker's log file, also of former generations, newest page first",
         handlers.logged,
         handlers.LoggedLines,
         query=LogPageQuery,
+        pool=CallPool.LOG,
     ),
     _query(
         "/output",

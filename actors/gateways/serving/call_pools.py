@@ -40,6 +40,8 @@ class CallPool(Enum):
     """Asks the actors, never the store."""
     STORE = ("store", 4, 10.0)
     """Reads the store, which may be unavailable."""
+    LOG = ("log", 2, 10.0)
+    """Searches log files, for seconds each, and on a disk that may hang."""
     COMMAND = ("command", 4, 10.0)
     """A command that the actors answer at once."""
     LONG = ("long", 8, 120.0)

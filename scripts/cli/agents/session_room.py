@@ -6,17 +6,22 @@ A limit alone would lock all others out until the idle time of these sessions is
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SESSION = "mcp-session-id"
-_VERSION = "mcp-protocol-version"
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SESSION = b"mcp-session-id"
+_VERSION = b"mcp-protocol-version"
 _SERVER_ERROR = -32000
 """Of JSON-RPC: the first code that a server may define by itself."""
 
@@ -35,7 +40,7 @@ class SessionRoom:
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: App,
         *,
         most: int,
         rest_s: float,
@@ -61,16 +66,17 @@ class SessionRoom:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        headers = Headers(scope=scope)
-        session = self._sessions.get(headers.get(SESSION, ""))
+        session_id = _header(scope["headers"], SESSION)
+        version = _header(scope["headers"], _VERSION)
+        session = self._sessions.get(session_id)
         if session is not None:
-            await self._continue(headers[SESSION], session, scope, receive, send)
-        elif SESSION in headers or headers.get(_VERSION, "") not in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
+            await self._continue(session_id, session, scope, receive, send)
+        elif session_id or (version and version not in HANDSHAKE_PROTOCOL_VERSIONS):
             await self._app(scope, receive, send)  # of an unknown session, or of a protocol without any
         elif await self._make_room(scope):
             await self._open(scope, receive, send)
         else:
-            await self._refusal()(scope, receive, send)
+            await self._refuse(send)
 
     async def _continue(
         self, session_id: str, session: _Session, scope: Scope, receive: Receive, send: Send
@@ -95,10 +101,9 @@ class SessionRoom:
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                given = Headers(raw=message.get("headers", [])).get(SESSION)
-                if given is not None:
-                    self._sessions[given] = _Session(self._now())
+            is_begun = message["type"] == "http.response.start" and message["status"] < 400
+            if is_begun and (given := _header(message.get("headers", ()), SESSION)):
+                self._sessions[given] = _Session(self._now())
             await send(message)
 
         self._opening += 1
@@ -134,15 +139,26 @@ class SessionRoom:
         async def send(message: Message) -> None:
             """Drop the answer: there is no client for it."""
 
-        headers = [(SESSION.encode(), session_id.encode())]
+        headers = [(SESSION, session_id.encode())]
         await self._app({**scope, "method": "DELETE", "headers": headers}, receive, send)
 
-    def _refusal(self) -> JSONResponse:
+    async def _refuse(self, send: Send) -> None:
         reason = (
             f"{self._most} sessions are open, which is the limit, and all were used within the last"
             f" {self._rest_s:g} s: end sessions that are not needed with DELETE, or try again in"
             f" {self._rest_s:g} s"
         )
         error = {"code": _SERVER_ERROR, "message": reason}
-        retry = {"Retry-After": str(max(1, round(self._rest_s)))}
-        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 503, retry)
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"retry-after", b"%d" % max(1, round(self._rest_s))),
+        ]
+        await send({"type": "http.response.start", "status": 503, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
+    """The value of a header, whose names are in lower case; empty if it is missing."""
+    return next((value.decode("latin-1") for each, value in headers if each == name), "")

@@ -24,7 +24,7 @@ def stored_page(spec: WorkerSpec, query: LogQuery) -> LogPage | None:
     """A page of a worker's log file; None if it has none."""
     if spec.log is None or spec.log.file is None:
         return None
-    return page(log_path(spec), spec.id, query, _opened)
+    return page(log_path(spec), spec.id, query, _opened, gives_way=True)
 
 
 def note_log_files(config: Config) -> None:

@@ -22,6 +22,9 @@ LONGEST_S = 2.0
 """How long a request searches; the next one goes on from there."""
 LATEST_S = 6.0
 """When a request ends that has not found where the next one could go on."""
+WORKS_S = 0.002
+"""How long a search that gives way works before it rests."""
+RESTS_S = 0.001
 MOST_TEXT = 32 * 1024 * 1024
 """How much text of lines is decoded for a page, which is in memory as a whole."""
 MOST_FOREIGN = 16 * 1024 * 1024
@@ -35,17 +38,36 @@ OpenFile = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
 def page(
-    path: str, worker: str, query: LogQuery, open_file: OpenFile, longest_s: float = LONGEST_S
+    path: str,
+    worker: str,
+    query: LogQuery,
+    open_file: OpenFile,
+    longest_s: float = LONGEST_S,
+    *,
+    gives_way: bool = False,
 ) -> LogPage:
-    """The newest wanted lines of a worker before the place that the query names."""
-    begin = time.monotonic()
+    """The newest wanted lines of a worker before the place that the query names.
+
+    Args:
+        path: the log file.
+        worker: the id of the worker.
+        query: what is wanted.
+        open_file: opens the file and its rotations.
+        longest_s: how long it searches.
+        gives_way: whether to rest again and again, so that no other thread of the process waits for it.
+    """
+    begin = rested = time.monotonic()
     search, reader, text = PageSearch(query), _Reader(worker, query), 0
     for each in reversed(rotations(path)):
         try:
             with open_file(each) as file:
                 for line in reader.compressed(file) if each.endswith(".gz") else reader.plain(file):
                     text += _look(search, line)
-                    spent_s = time.monotonic() - begin
+                    now = time.monotonic()
+                    if gives_way and now > rested + WORKS_S:
+                        time.sleep(RESTS_S)
+                        rested = now = time.monotonic()
+                    spent_s = now - begin
                     is_late = spent_s > longest_s or text > MOST_TEXT
                     if search.is_full or (is_late and search.has_moved):
                         return reader.noted(search.page("file", is_end=False))
