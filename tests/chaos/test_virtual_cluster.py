@@ -177,3 +177,16 @@ def test_a_join_that_a_cut_cable_held_up_ends_no_later_life(
     outcome = run_cluster(scenario, seed)
     assert outcome.broken == ()
     assert [at for at, _ in ends(outcome) if at > 18.0] == []
+
+
+def test_an_agent_that_dies_with_its_machine_paused_leaves_no_process_when_the_machine_goes_on() -> None:
+    steps = (ClusterStep(5.3, PauseNode("n2", 13.4)), ClusterStep(7.3, KillAgent("n2", 0.5)))
+    scenario = ClusterScenario(nodes=3, everywhere=1, lasts_s=40.0, steps=steps, worker_life_s=None)
+    assert run_cluster(scenario).broken == ()
+
+
+def test_a_node_that_was_drained_and_lost_takes_workers_again_when_it_was_uncordoned() -> None:
+    moves = ((10.0, CutNode("n1", 6.0)), (11.5, Drain("n1", 3.5)), (20.0, KillNode("n1", 14.0)))
+    steps = tuple(ClusterStep(at, move) for at, move in moves)
+    scenario = ClusterScenario(nodes=3, everywhere=1, lasts_s=30.0, steps=steps, worker_life_s=None)
+    assert run_cluster(scenario).broken == ()

@@ -50,6 +50,8 @@ from .virtual_node import VirtualNode
 RECOVERY_S = 30.0
 """How long everything may take to run again after the faults have ended."""
 
+UNCORDON_AGAIN_S = 1.0
+
 EVERYWHERE = PlacePolicy(everywhere=True, on_partition=OnPartition.KEEP)
 MEMBERS = tuple(state for state in NodeState if state.is_member)
 
@@ -360,6 +362,9 @@ class ClusterRun:
         self.order(SetNodeState(node_id=node, state=state, reason="chaos", by="ann", only_from=MEMBERS))
 
     def _uncordon(self, node_id: str) -> None:
+        """Take a node back into service; an operator repeats the order until the node has joined."""
         node = self.database.tables.nodes.get(node_id)
         if node is not None and node.state.is_member:
             self._set_state(node_id, NodeState.UP)
+        elif node is None or node.state is not NodeState.LEFT:
+            self.later(UNCORDON_AGAIN_S, lambda: self._uncordon(node_id))

@@ -56,6 +56,8 @@ class VirtualNode:
         self.is_off = True
         self.is_paused = False
         self.is_frozen = False
+        self._starts_on_resume = False
+        """Whether the service manager has an agent to start when the machine goes on."""
         self.processes: dict[str, Process] = {}
         self._until: float | None = None
         """The deadline of the guardian, in the time of the simulation; None: nothing may run."""
@@ -75,6 +77,9 @@ class VirtualNode:
     def start_agent(self) -> None:
         """Start the agent, if the machine is on and none runs."""
         if self.is_off or self.runtime is not None:
+            return
+        self._starts_on_resume = self.is_paused
+        if self.is_paused:
             return
         run = self._run
         self.life += 1
@@ -135,7 +140,7 @@ class VirtualNode:
 
     def power_off(self) -> None:
         """End everything at once."""
-        self.is_off = True
+        self.is_off, self._starts_on_resume = True, False
         self._end_all(End.NODE_LOST)
         if self.is_paused:
             self.is_paused = False
@@ -157,6 +162,8 @@ class VirtualNode:
             self._run.note(Resumed(self._run.clock.now, self.id))
             if self.runtime is None:
                 self._run.guardian_acts(self)
+            if self._starts_on_resume:
+                self.start_agent()
             self.wake()
 
     def freeze(self) -> None:
