@@ -127,7 +127,7 @@ from .spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from .spec.policies.restart_policy import RestartOn, RestartPolicy, WindowMode
 from .spec.policies.schedule import Missed, Overlap, SchedulePolicy
 from .spec.policies.stop_policy import StopPolicy
-from .spec.policies.work_release import Release, ReleasePolicy
+from .spec.policies.work_item_policy import Release, ReleasePolicy
 from .spec.presets import PRESETS
 from .spec.program import Command, PythonCall, command
 from .spec.surroundings import CgroupPolicy, Rlimits, Surroundings

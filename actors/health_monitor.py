@@ -20,7 +20,7 @@ from .deaths.evidence import Remains
 from .facts.frames import Frame
 from .facts.generations import GenerationStarted
 from .facts.health_status import Status
-from .facts.notices import Notice
+from .facts.notify_datagram import NotifyDatagram
 from .health_mirror import HealthMirror
 from .messages import StatusChanged, WorkerStarted
 from .messages.internal.hand_over import ReportMemory
@@ -233,7 +233,7 @@ class HealthMonitor(ResilientActor):
             self._mirror.mark(worker)
         self._advance(worker, Reported(frame))
 
-    def _noticed(self, component_id: str, generation: int, notice: Notice) -> None:
+    def _noticed(self, component_id: str, generation: int, notice: NotifyDatagram) -> None:
         worker = self._current(component_id, generation)
         if worker is None or worker.state.status in (Status.DEAD, Status.FAILED):
             return

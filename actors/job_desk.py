@@ -4,6 +4,8 @@ Owns only the memory of which incarnations had their jobs released, so that a re
 once. Learns from the Supervisor that an incarnation is gone, has the PersistenceActor release its claims
 (the durable ones: a worker's last report of its job decides nothing), learns from the PersistenceActor
 what became of them, and publishes it. Nothing else waits for it.
+
+`persistence/jobs/claim_release.py` releases the claims; `rules.job_verdicts` decides on each job.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ from .messages.internal.to_persistence import (
 )
 from .messages.internal.to_supervisor import JobChanged
 from .ports import Receiver, Runtime, Store, Timer
-from .rules.batch import Batch
 from .rules.outbox import Outbox
+from .rules.waiting_records import WaitingRecords
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.retention_policy import Retention
 from .store_writer import StoreWriter, set_aside
@@ -99,8 +99,8 @@ class PersistenceActor(ResilientActor):
         self._outbox = Outbox(last_id)
         self._taken: object = None
         """The message whose items were taken, until it is handled: after an exception it comes again."""
-        self._batch = Batch.of(waiting)
-        self._in_flight: Batch | None = None
+        self._batch = WaitingRecords.of(waiting)
+        self._in_flight: WaitingRecords | None = None
         """What the store writer is writing."""
         self._number = 0
         """Of the latest commit."""
@@ -247,7 +247,7 @@ class PersistenceActor(ResilientActor):
         if self._stood_down:
             self._answer_flushes()
             return
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, WaitingRecords()
         self._is_due, self._sampled_at = False, None
         items = batch.items
         if not items:
@@ -257,7 +257,7 @@ class PersistenceActor(ResilientActor):
         self._in_flight = batch
         tell(self._writer, Commit(self._number, items))
 
-    def _committed(self, batch: Batch, settled: tuple[JobSettled, ...]) -> None:
+    def _committed(self, batch: WaitingRecords, settled: tuple[JobSettled, ...]) -> None:
         self._in_flight = None
         self._outbox.persisted(batch.last_event_id)
         self._outbox.from_memory = False
@@ -282,7 +282,9 @@ class PersistenceActor(ResilientActor):
         self._put_back()
         self._failures += 1
         if self._failures == 1:
-            logger.warning("store: unavailable, continuing in memory: {}", error)
+            logger.warning(
+                "store: the database does not answer; the supervisor goes on from memory: {}", error
+            )
         self._degraded(str(error))
         self._retry_later()
         self._answer_flushes()
@@ -317,7 +319,7 @@ class PersistenceActor(ResilientActor):
             return
         self._stood_down = True
         self._put_back()
-        logger.warning("store: taken over by another supervisor, writing nothing more: {}", str(error))
+        logger.warning("store: another supervisor uses it now; this one writes nothing more: {}", str(error))
         self._announce(StoodDown(str(error)))
         self._degraded(str(error))
         self._answer_flushes()

@@ -40,7 +40,7 @@ from .messages.internal.to_desks import (
 )
 from .messages.internal.to_supervisor import JobOverdue
 from .ports import CancelledJob, Processes, Receiver, Runtime, Store, Timer
-from .rules.job_limits import JobLimits, reason
+from .rules.overdue_jobs import OverdueJobs, reason
 from .rules.queue_sightings import MOST_AT_A_LOOK, Sightings
 from .runtime.resilient_actor import ResilientActor, tell
 
@@ -90,7 +90,7 @@ class QueueWatch(ResilientActor):
         """Those that end by themselves, by queue."""
         self._expiry: Timer | None = None
         self._timer: Timer | None = None
-        self._limits = JobLimits()
+        self._limits = OverdueJobs()
         self._limits_timer: Timer | None = None
         self._progress: dict[int, int] = {}
         """When each running job reported its progress last."""
@@ -99,7 +99,7 @@ class QueueWatch(ResilientActor):
 
     def recover(self) -> None:
         """Begin with a look at everything."""
-        self._sightings, self._limits = Sightings(), JobLimits()
+        self._sightings, self._limits = Sightings(), OverdueJobs()
         self._timer = self._limits_timer = None
         self._look_soon()
 

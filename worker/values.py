@@ -175,7 +175,7 @@ class _Reader:
         # Few bytes that are named often would otherwise become many.
         self._unread -= length
         if self._unread < 0 or start + length > len(self._attached):
-            raise ValueError("more bytes are named than are attached")
+            raise ValueError("the value refers to more bytes than the message carries")
         return bytes(self._attached[start : start + length])
 
 

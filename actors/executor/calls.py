@@ -46,7 +46,7 @@ class Calls:
         self.codec_name = _codec_name(codec)
         self._codec: Codec | None = None if self.codec_name is None else resolve(self.codec_name)
         if self._codec is not None and not (hasattr(self._codec, "dumps") and hasattr(self._codec, "loads")):
-            raise TypeError(f"the codec {self.codec_name} has no dumps and loads")
+            raise TypeError(f"the codec {self.codec_name} needs both dumps and loads")
 
     def written(
         self, function: Callable[..., object], args: tuple[Any, ...], named: Mapping[str, Any]

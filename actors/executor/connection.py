@@ -112,7 +112,7 @@ class Connection:
         while len(self._received) >= HEADER.size:
             kind, task, length = HEADER.unpack_from(self._received)
             if length > (LONGEST_HELLO if self.worker is None else MOST_BYTES):
-                raise ValueError(f"a message of {length} bytes")
+                raise ValueError(f"the message has {length} bytes, more than the limit")
             end = HEADER.size + length
             if len(self._received) < end:
                 if length >= LONG:

@@ -143,7 +143,7 @@ class RekindleExecutor(Executor):
         """
         _check_at_least(0, crash_retries=crash_retries)
         if timeout is not None and not timeout > 0:
-            raise ValueError(f"timeout must be more than 0 s, is {timeout}")
+            raise ValueError(f"timeout must be more than 0 s, not {timeout}")
         retries = self._crash_retries if crash_retries is None else crash_retries
         return ExecutorWithOptions(self, TaskOptions(timeout, retries))
 

@@ -338,6 +338,14 @@ def served_queues(stored: str | None) -> tuple[str, ...]:
 # ── The job of a dead worker ─────────────────────────────────────────────────────────────
 
 
+class ErrorRetries(msgspec.Struct, frozen=True):
+    """How often a worker's jobs are retried after an error, and after which delays."""
+
+    retries: int = 0
+    delay_s: float = 5.0
+    max_delay_s: float = 300.0
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """The job's new state and count; `error` says why it is not tried again, or what went wrong."""
 
@@ -352,21 +360,3 @@ class Verdict(msgspec.Struct, frozen=True):
 def sound_count(stored: object) -> int | None:
     """A stored count; None if it is not a valid count."""
     return stored if isinstance(stored, int) and not isinstance(stored, bool) and stored >= 0 else None
-
-
-def judged(crash_count: int, *, counted: bool, retries: int | None, alone: bool) -> Verdict:
-    """The verdict on a job whose worker ended while executing it.
-
-    Args:
-        crash_count: the crashes that counted against it before.
-        counted: whether this end was a crash, not a stop on request.
-        retries: how often a job is requeued after a crash; None: always.
-        alone: it was suspected and ran alone, so no other job can be the cause.
-    """
-    if not counted:
-        return Verdict(JobState.PENDING, crash_count)
-    crashes = crash_count + 1
-    if retries is None or (crashes <= retries and not alone):
-        return Verdict(JobState.PENDING, crashes)
-    many = f"failed after {crashes} worker crash{'' if crashes == 1 else 'es'}"
-    return Verdict(JobState.TOXIC, crashes, f"{many}, the last one while it ran alone" if alone else many)

@@ -17,8 +17,7 @@ from ..deaths.death import Action, Cause, Job
 from .alert import Alert
 from .audit_entry import AuditEntry
 from .generations import EVERY_OTHER, GenerationRecord, LostLife
-from .job_verdicts import ErrorRetries
-from .jobs import DEFAULT_CRASH_RETRIES
+from .jobs import DEFAULT_CRASH_RETRIES, ErrorRetries
 from .runs import RunKept
 from .usage import Usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..messages import Event
-from ..system.gateway_memory import GatewayMemory
+from ..system.remembered_texts import RememberedTexts
 from .operator import Operator
 
 
@@ -16,6 +16,6 @@ class EventSource(Operator, Protocol):
         """Publish an event. Never waits."""
         ...
 
-    def notes(self) -> GatewayMemory:
+    def notes(self) -> RememberedTexts:
         """The stored values by name; they survive restarts."""
         ...

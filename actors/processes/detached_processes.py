@@ -49,7 +49,9 @@ class DetachedProcesses:
         child.left = tuple(left)
         if left:
             hint = daemon_hint(child.exit or Exit(), round(child.lived_s * 1000), left)
-            logger.warning("{} {}", child.id, hint or f"left {listed(left)}; ending what it left")
+            logger.warning(
+                "{} {}", child.id, hint or f"left {listed(left)}; the supervisor ends what is left"
+            )
         self._continue(child, left, then, time.monotonic() + MOST_S)
 
     def _continue(self, child: Child, left: list[int], then: Call, deadline: float) -> None:

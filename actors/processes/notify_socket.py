@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..facts.notices import MOST_BYTES
+from ..facts.notify_datagram import MOST_BYTES
 from ..runtime.lanes import Call
 from .channel import SO_PASSRIGHTS, refuses_descriptors
 

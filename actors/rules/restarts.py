@@ -85,7 +85,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(policy: RestartPolicy, state: RestartState, death: Death, around: Circumstances) -> Decision:
     """Decide on a death; depends on the arguments alone."""
-    death = judged(policy, death)
+    death = with_success_codes(policy, death)
     if around.is_task and death.ended_well:
         return Decision(action=Action.NONE, reason="done", state=RestartState(), done=True)
     if around.stopping:
@@ -139,7 +139,7 @@ def _uncounted(
     )
 
 
-def judged(policy: RestartPolicy, death: Death) -> Death:
+def with_success_codes(policy: RestartPolicy, death: Death) -> Death:
     """The death, with what the policy says about its exit code."""
     if not policy.success_exit_codes or death.exit.code not in policy.success_exit_codes:
         return death

@@ -5,6 +5,7 @@ invariants must hold in every history. `Life`, `Script` and `ScriptedProcesses` 
 single actors directly.
 """
 
+from .history_check import HistoryCheck, violations
 from .scenarios import moves
 from .scenarios.behaviours import (
     Behaviour,
@@ -51,7 +52,6 @@ from .seeded_steps import draw
 from .simulation_runtime import SimulationRuntime, VirtualClock
 from .virtual_run import Outcome, run_virtual
 from .virtual_system import VirtualSystem
-from .watch import Watch, violations
 
 __all__ = [
     "MOVES",
@@ -62,6 +62,7 @@ __all__ = [
     "DatabaseState",
     "Expectation",
     "History",
+    "HistoryCheck",
     "Life",
     "Moment",
     "Move",
@@ -80,7 +81,6 @@ __all__ = [
     "Violation",
     "VirtualClock",
     "VirtualSystem",
-    "Watch",
     "account",
     "cannot_be_spawned",
     "counts",

@@ -198,7 +198,7 @@ class SimulationRuntime:
         while ready:
             left -= 1
             if not left:
-                raise EndlessMomentError(f"{MOST_MESSAGES} messages in one moment")
+                raise EndlessMomentError(f"more than {MOST_MESSAGES} messages between actors in one moment")
             index = int(chance() * len(ready)) if len(ready) > 1 else 0
             inbox = ready[index]
             message = inbox.queue.popleft()

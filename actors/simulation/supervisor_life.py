@@ -24,8 +24,8 @@ from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.stop_policy import Urgency
-from ..supervision.known_worker import KnownFleet
-from ..supervisor.left_behind import LeftBehind
+from ..supervision.handed_over_worker import HandedOverFleet
+from ..supervisor.handed_over_actors import HandedOverActors
 from ..system.assembly import EVENT_LINGER_S, Options, assemble
 from . import observer
 from .faulty_store import FaultyStore
@@ -97,7 +97,7 @@ class SupervisorLife:
         self._assemble()
         self.actors.supervisor.tell(messages.StartWorkers(None))
 
-    def _assemble(self, left: LeftBehind | None = None) -> None:
+    def _assemble(self, left: HandedOverActors | None = None) -> None:
         run = self.run
         self.actors = assemble(
             [role.spec for role in run.scenario.roles],
@@ -134,12 +134,12 @@ class SupervisorLife:
         self.has_flushed = False
         document = msgspec.json.encode(memory)
         self.runtime.retire()
-        self._assemble(msgspec.json.decode(document, type=LeftBehind))
+        self._assemble(msgspec.json.decode(document, type=HandedOverActors))
         self.runtime.settle()
         self.actors.supervisor.tell(GoOn(_Inbox(lambda _: None)))
         self.runtime.settle()
 
-    def _memory(self) -> LeftBehind | None:
+    def _memory(self) -> HandedOverActors | None:
         """What only the actors know; None if the Supervisor refuses."""
         answers: list[Any] = []
         health: list[Any] = []
@@ -148,10 +148,10 @@ class SupervisorLife:
         self.actors.supervisor.tell(ReportMemory(_Inbox(answers.append)))
         self.actors.monitor.tell(ReportMemory(_Inbox(health.append)))
         self.runtime.settle()
-        if not answers or not isinstance(answers[0], KnownFleet):
+        if not answers or not isinstance(answers[0], HandedOverFleet):
             return None
         fleet, *processes = answers
-        return LeftBehind(
+        return HandedOverActors(
             fleet=fleet,
             health=health[0],
             processes={each.component_id: each for each in processes},

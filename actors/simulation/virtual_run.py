@@ -11,6 +11,7 @@ from math import inf
 from ..errors import Problem
 from ..ports import Store
 from ..spec.policies.stop_policy import Urgency
+from .history_check import HistoryCheck
 from .scenarios.behaviours import Behaviour, life_of
 from .scenarios.expectations import Tolerance, unmet
 from .scenarios.history import Concluded, Counted, History, Moved
@@ -23,7 +24,6 @@ from .seeded_steps import draw
 from .simulation_runtime import EndlessMomentError, VirtualClock
 from .supervisor_life import SupervisorLife
 from .virtual_moves import VirtualMoves
-from .watch import Watch
 
 SLOWEST_COMMIT_S = 600.0
 """How long the end of a run waits at most until a slow store has persisted everything."""
@@ -96,11 +96,11 @@ class VirtualRun:
         self.seed = seed
         self.steps = steps
         self.store = store
-        self.watch = Watch(
+        self.check = HistoryCheck(
             (role.spec for role in scenario.roles),
             most_starts=scenario.max_concurrent_starts,
         )
-        self.history = History(hear=self.watch.take)
+        self.history = History(hear=self.check.take)
         self.note = self.history.add
         """Record an entry."""
         self.clock = VirtualClock()
@@ -151,7 +151,7 @@ class VirtualRun:
             self.seed,
             self.steps,
             self.history,
-            tuple(self.watch.violations),
+            tuple(self.check.violations),
             missing,
             self.clock.now,
         )
@@ -168,7 +168,7 @@ class VirtualRun:
     def _does_not_rest(self, error: EndlessMomentError) -> None:
         """The supervisor is busy for ever: the run ends here."""
         entry = len(self.history) - 1
-        self.watch.violations.append(Violation(COMES_TO_REST, self.clock.now, str(error), entry))
+        self.check.violations.append(Violation(COMES_TO_REST, self.clock.now, str(error), entry))
         if self._life is not None:
             self._life.runtime.crash()
 
@@ -278,8 +278,8 @@ class VirtualRun:
         step = 0.5
         while self.clock.now < last:
             self.advance_to(min(last, self.clock.now + step))
-            wanted = [unreached(self.watch.facts, entry) for entry in self._life.report()]
-            if self.watch.facts.everything_is_told and not any(wanted):
+            wanted = [unreached(self.check.facts, entry) for entry in self._life.report()]
+            if self.check.facts.everything_is_told and not any(wanted):
                 break
             step *= 2
         for entry in self._life.report():

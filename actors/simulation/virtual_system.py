@@ -44,7 +44,7 @@ class VirtualSystem(VirtualRun):
     @property
     def violations(self) -> tuple[Violation, ...]:
         """The violations so far."""
-        return tuple(self.watch.violations)
+        return tuple(self.check.violations)
 
     def settle(self) -> None:
         """Deliver all messages that are under way; no time passes."""

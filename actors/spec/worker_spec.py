@@ -28,7 +28,7 @@ from .policies.resource_limits import RecyclePolicy, ResourceLimits
 from .policies.restart_policy import RestartOn, RestartPolicy
 from .policies.schedule import SchedulePolicy, WorkerKind
 from .policies.stop_policy import StopPolicy
-from .policies.work_release import ReleasePolicy
+from .policies.work_item_policy import ReleasePolicy
 from .program import Command, PythonCall
 from .surroundings import Surroundings
 from .validation import (

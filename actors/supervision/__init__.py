@@ -10,16 +10,6 @@ phase of one worker. A process of an older generation that still lives holds the
 back: `lingering` says which.
 """
 
-from .backoff import (
-    SAVE_TIMEOUT_MS,
-    backoff_elapsed,
-    call_off,
-    is_held,
-    is_unsaved,
-    is_up,
-    kept,
-    save_overdue,
-)
 from .on_command import (
     limit_exceeded,
     pause,
@@ -34,6 +24,16 @@ from .on_command import (
 from .on_death import circumstances, death_record, decision_on, died
 from .on_health import health_changed, job_changed, readmitted, remembered, sustained
 from .on_process import process_gone, process_started, reconcile, refused, start_delayed
+from .restart_wait import (
+    SAVE_TIMEOUT_MS,
+    backoff_elapsed,
+    call_off,
+    is_held,
+    is_unsaved,
+    is_up,
+    kept,
+    save_overdue,
+)
 
 __all__ = [
     "SAVE_TIMEOUT_MS",

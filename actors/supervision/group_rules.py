@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from ..deaths.death import Action, Death
 from ..rules.restarts import Circumstances, Decision, Limit, RestartState, restarted, window_words
 from ..spec.policies.group import Group, GroupExhausted, Membership, Strategy
-from .backoff import bar, is_held
 from .on_command import stop
+from .restart_wait import bar, is_held
 from .worker import BackingOff, Idle, Rest, Stopping, StopReason, Up, Worker, WorkerStep
 
 Budgets = Mapping[str, tuple[int, ...]]

@@ -11,7 +11,7 @@ from ..messages import WorkerRecycled, WorkerReset, WorkerStopping
 from ..rules.restarts import RestartState
 from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import PauseMode
-from .backoff import back_off, held_back, is_between_runs, is_up, launch, rest_between_runs
+from .restart_wait import back_off, held_back, is_between_runs, is_up, launch, rest_between_runs
 from .worker import (
     Announce,
     BackingOff,

@@ -24,7 +24,7 @@ from ..rules.restarts import (
 from ..spec.policies.stop_policy import Urgency
 from .after_death import held_work
 from .after_death.aftermath import claims_after_death
-from .backoff import back_off, is_up
+from .restart_wait import back_off, is_up
 from .worker import (
     Announce,
     BackingOff,

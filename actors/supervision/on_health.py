@@ -11,7 +11,7 @@ from ..messages.internal.to_supervisor import HealthSustained
 from ..rules.restarts import DEFAULT_FAILURE, RestartState, cleared_streak
 from ..spec.worker_spec import WorkerSpec
 from .after_death import held_work
-from .backoff import is_up
+from .restart_wait import is_up
 from .worker import (
     CancelTimers,
     Failed,

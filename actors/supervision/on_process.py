@@ -11,12 +11,12 @@ from ..facts.generations import GenerationEnded
 from ..facts.records import DeathAmended
 from ..messages import WorkerStopped
 from ..spec.policies.stop_policy import Urgency
-from ..spec.policies.work_release import released_exit
+from ..spec.policies.work_item_policy import released_exit
 from ..spec.worker_spec import PauseMode
 from .after_death import held_work
 from .after_death.aftermath import claims_after_late_end, claims_after_stop, evidence_of_stop
-from .backoff import back_off, held_back, is_up, launch, proceed
 from .on_command import pause, stop
+from .restart_wait import back_off, held_back, is_up, launch, proceed
 from .worker import (
     Announce,
     BackingOff,

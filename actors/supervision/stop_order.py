@@ -9,7 +9,7 @@ import msgspec
 
 from .. import supervision
 from . import group_rules as groups
-from .known_worker import WaitingStop
+from .handed_over_worker import WaitingStop
 from .worker import Stopping, StopReason, Up, Worker, WorkerStep
 
 Change = Callable[[Worker], WorkerStep]

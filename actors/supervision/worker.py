@@ -20,7 +20,7 @@ from ..rules.restarts import RestartState
 from ..rules.schedules.timetable import Timetable
 from ..spec.policies.job_policy import JobPolicy
 from ..spec.policies.stop_policy import Urgency
-from ..spec.policies.work_release import ReleaseOrder
+from ..spec.policies.work_item_policy import ReleaseOrder
 from ..spec.worker_spec import Until, WorkerSpec
 
 
@@ -266,7 +266,7 @@ class Announce(msgspec.Struct, frozen=True):
 
 
 class ReleaseWork(msgspec.Struct, frozen=True):
-    """Have the ReleaseDesk release the work item that the worker left behind."""
+    """Have the WorkItemDesk release the work item that the worker left behind."""
 
     order: ReleaseOrder
 

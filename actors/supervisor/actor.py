@@ -56,14 +56,14 @@ from ..messages.internal.to_supervisor import (
 )
 from ..ports import Processes, Receiver, Runtime
 from ..rules import circuit_breaker
-from ..rules.restarts import judged
+from ..rules.restarts import with_success_codes
 from ..runtime.resilient_actor import ResilientActor, tell
 from ..spec.worker_spec import WorkerSpec
 from ..supervision.group_rules import NO_RULING
 from ..supervision.worker import Announce, Worker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
-from .left_behind import LeftBehind
+from .handed_over_actors import HandedOverActors
 from .links import Links
 from .operations import Operations
 from .orders.declarations import Declarations
@@ -101,7 +101,7 @@ class Supervisor(ResilientActor):
         releases: Receiver | None = None,
         prober: Receiver | None = None,
         declared: Receiver | None = None,
-        left: LeftBehind | None = None,
+        left: HandedOverActors | None = None,
     ) -> None:
         super().__init__(persistence=persistence)
         self._runtime = runtime
@@ -327,7 +327,7 @@ class Supervisor(ResilientActor):
         worker = self._workers.get(changed.component_id)
         if changed.death is None or worker is None:
             return changed
-        return replace(changed, death=judged(worker.spec.restart, changed.death))
+        return replace(changed, death=with_success_codes(worker.spec.restart, changed.death))
 
     def _start_after_task(self, component_id: str) -> None:
         """Start the workers that waited for a task, if it is done."""

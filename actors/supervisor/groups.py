@@ -1,6 +1,6 @@
 """The groups of a Supervisor: their budgets, which of them are given up, and what follows.
 
-Belongs to the Supervisor and runs in it. `supervision.groups` decides; this module holds the times of
+Belongs to the Supervisor and runs in it. `supervision.group_rules` decides; this module holds the times of
 the restarts of each group, persists them with the death that they belong to, and stops the members
 that fall with a dead one.
 """

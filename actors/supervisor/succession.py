@@ -10,8 +10,8 @@ from collections.abc import Callable
 from ..messages.internal.to_monitor import MarkFailed
 from ..messages.internal.to_proxy import AdoptProcess, StopProcess
 from ..runtime.resilient_actor import tell
-from ..supervision.backoff import back_off
-from ..supervision.known_worker import KnownFleet, known_worker
+from ..supervision.handed_over_worker import HandedOverFleet, known_worker
+from ..supervision.restart_wait import back_off
 from ..supervision.worker import BackingOff, Failed, Phase, Stopping, Up, Worker, World
 from .breakers import Breakers
 from .links import Links
@@ -20,11 +20,13 @@ from .upkeep import Upkeep
 from .workers import Workers
 
 
-def known_fleet(workers: Workers, orders: StandingOrders, breakers: Breakers, upkeep: Upkeep) -> KnownFleet:
+def known_fleet(
+    workers: Workers, orders: StandingOrders, breakers: Breakers, upkeep: Upkeep
+) -> HandedOverFleet:
     """What only the Supervisor knows, for the next program of this process."""
     stops, unkillable = workers.stop_order.known()
     known = {worker.id: known_worker(worker) for worker in workers}
-    return KnownFleet(
+    return HandedOverFleet(
         workers={id_: each for id_, each in known.items() if not workers.is_leaving(id_)},
         proxies=len(known),
         started=orders.started,
@@ -39,7 +41,7 @@ def known_fleet(workers: Workers, orders: StandingOrders, breakers: Breakers, up
     )
 
 
-def go_on(workers: Workers, to: Links, fleet: KnownFleet, world: Callable[[Worker], World]) -> None:
+def go_on(workers: Workers, to: Links, fleet: HandedOverFleet, world: Callable[[Worker], World]) -> None:
     """Wait for what the former program waited for, and begin the starts that it had not begun."""
     workers.timers.take_over(fleet.sustained_at)
     workers.stop_order.take_over(fleet.stops, fleet.unkillable)

@@ -22,7 +22,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from ..spec.policies.stop_policy import Urgency
-from ..supervision.known_worker import CountedProcess
+from ..supervision.handed_over_worker import CountedProcess
 from ..supervision.worker import Failed, Idle, Rest, StopReason, Up, Worker
 from .breakers import Breakers
 from .rollouts import Rollouts

@@ -43,7 +43,7 @@ from ..spec.policies.stop_policy import Urgency
 from ..spec.worker_spec import WorkerSpec
 from ..supervision import group_rules as groups
 from ..supervision import on_schedule
-from ..supervision.known_worker import KnownWorker, taken_over
+from ..supervision.handed_over_worker import HandedOverWorker, taken_over
 from ..supervision.stop_order import StopOrder
 from ..supervision.worker import (
     Announce,
@@ -127,7 +127,7 @@ class Workers:
         tell(self._to.persistence, WorkerKnown(spec.id, shown(step.worker)))
         self.carry_out(step)
 
-    def take_over(self, spec: WorkerSpec, known: KnownWorker, process: KnownProcess | None) -> None:
+    def take_over(self, spec: WorkerSpec, known: HandedOverWorker, process: KnownProcess | None) -> None:
         """Take a worker in with its process, which the former program of this process started."""
         self._start_proxy(spec, process)
         worker = taken_over(spec, known)

@@ -37,7 +37,7 @@ from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
 from ..supervisor.actor import Supervisor
 from ..supervisor.breakers import META as BREAKER_META
-from ..supervisor.left_behind import LeftBehind
+from ..supervisor.handed_over_actors import HandedOverActors
 
 RETRY_S = 0.1
 """How soon a store that cannot be written is tried again before the workers start, and after they ended."""
@@ -82,7 +82,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Committed before any actor starts, with the numbers that the processes will have."""
     patience_s: float = 0.0
     """How long a store that cannot be written may take to return."""
-    left: LeftBehind | None = None
+    left: HandedOverActors | None = None
     """What the former program of this process left, if it was upgraded."""
     unwritten: tuple[Record, ...] = ()
     """The records that the former program could not write."""

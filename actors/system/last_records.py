@@ -68,7 +68,7 @@ class LastRecords:
         try:
             flushed = self._flushed(Flush)
             if flushed.is_unavailable and _waiting(flushed) and not self.unsaved:
-                text = "store: {} records wait for it; the stop takes up to {:g} s"
+                text = "store: {} records are not written yet; the stop waits up to {:g} s for the database"
                 logger.warning(text, len(_waiting(flushed)), WRITABLE_S)
             while _waiting(flushed) and not flushed.is_final and time.monotonic() < deadline:
                 if flushed.is_unavailable and self.hurries.wait(RETRY_S):

@@ -20,6 +20,7 @@ from loguru import logger
 
 from rekindle.worker.guardian import marked_processes, sweep
 
+from ..breaker_prober import BreakerProber
 from ..errors import RequestRefusedError, RequestTimeoutError, StoreError, StoreUnavailableError
 from ..facts.jobs import CURRENT_RUN
 from ..facts.records import MetaSet, Remembered
@@ -30,22 +31,21 @@ from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Persist
 from ..messages.internal.to_supervisor import StallCheckDue
 from ..ports import ClaimSource, Receiver, Store
-from ..prober import Prober
 from ..processes.fingerprints import Fingerprints
 from ..processes.process_table import RealProcesses
-from ..release_desk import ReleaseDesk
 from ..runtime.lanes import attempt
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.after_death import held_work
-from ..supervisor.left_behind import LeftBehind
+from ..supervisor.handed_over_actors import HandedOverActors
+from ..work_item_desk import WorkItemDesk
+from .actor_hand_over import asked_memory, inherited_memory, inherited_records, leave_memory
 from .assembly import EVENT_LINGER_S, RETRY_S, Actors, Options, assemble
 from .declared_workers import DeclaredWorkers
-from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
 from .last_records import WRITABLE_S, LastRecords
-from .memories import asked_memory, inherited_memory, inherited_records, leave_memory
+from .remembered_texts import RememberedTexts
 from .requests import REPLY_TIMEOUT_S, Requests, RunningParts, refuse_to_wait
 from .system_settings import SystemSettings
 
@@ -93,8 +93,8 @@ class Lifecycle:
         self._make_runtime = make_runtime
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
-        self._releases: ReleaseDesk | None = None
-        self._prober = Prober()
+        self._releases: WorkItemDesk | None = None
+        self._prober = BreakerProber()
         self._lock = threading.RLock()
         self._is_opening = self._is_stopping = self._has_ended = False
         self._records = LastRecords(requests, store)
@@ -154,7 +154,7 @@ class Lifecycle:
             remembered = self._remembered()
             if self._settings.inheritance is None:
                 self._end_former_run(remembered)
-            self._releases = releases = ReleaseDesk(processes.mark)
+            self._releases = releases = WorkItemDesk(processes.mark)
             actors = self._assemble(runtime, processes, releases, remembered)
             releases.attend(actors.persistence)
             processes.logs.announce = lambda event: tell(actors.persistence, event)
@@ -164,7 +164,7 @@ class Lifecycle:
             if self._settings.inheritance is None:  # else the former program returns, and needs everything
                 self._tear_down()
             raise
-        memory = GatewayMemory(remembered.meta, lambda record: tell(actors.persistence, Persist((record,))))
+        memory = RememberedTexts(remembered.meta, lambda record: tell(actors.persistence, Persist((record,))))
         self._requests.parts = RunningParts(actors, processes, memory)
         if self._settings.inheritance is None:
             self._release_left_work(actors, remembered, processes.mark)
@@ -238,7 +238,7 @@ class Lifecycle:
 
     # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
 
-    def memory(self) -> LeftBehind:
+    def memory(self) -> HandedOverActors:
         """What only the actors know.
 
         Raises:

@@ -26,8 +26,8 @@ from ..runtime.lanes import is_on_lane
 from ..runtime.resilient_actor import tell
 from .assembly import Actors
 from .declared_workers import DeclaredWorkers
-from .gateway_memory import GatewayMemory
 from .inboxes import Inbox
+from .remembered_texts import RememberedTexts
 
 REPLY_TIMEOUT_S = 5.0
 """How long a request may take that waits only for actors."""
@@ -42,7 +42,7 @@ class RunningParts(msgspec.Struct, frozen=True):
 
     actors: Actors
     processes: RealProcesses
-    memory: GatewayMemory
+    memory: RememberedTexts
 
 
 class Requests:

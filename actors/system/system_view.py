@@ -45,8 +45,8 @@ from ..views.log_page import LogLine, LogPage, LogQuery, page_of
 from ..views.setting_origin import Configuration
 from ..views.timeline import Timeline
 from .declared_workers import DeclaredWorkers
-from .gateway_memory import GatewayMemory
 from .inboxes import EventStream, LatestInbox
+from .remembered_texts import RememberedTexts
 from .requests import REPLY_TIMEOUT_S, Requests
 from .stored_history import StoredHistory, mentions_worker
 
@@ -219,7 +219,7 @@ class SystemView:
         parts = self._requests.parts
         return () if parts is None else parts.processes.strays()
 
-    def notes(self) -> GatewayMemory:
+    def notes(self) -> RememberedTexts:
         """What gateways remember across restarts, by name."""
         return self._requests.running.memory
 

@@ -18,17 +18,16 @@ from sqlalchemy import Connection, text
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.job_verdicts import own_end
 from rekindle.actors.facts.jobs import (
     BLAMELESS,
     LAST_LINES,
     JobSettled,
     JobState,
     Verdict,
-    judged,
     sound_count,
 )
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
+from rekindle.actors.rules.job_verdicts import verdict_after_crash, verdict_if_ended_for_it
 from rekindle.worker.guardian import sweep
 from rekindle.worker.jobs import session_name
 from rekindle.worker.jobs.claims import with_error
@@ -147,7 +146,7 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
                 "store: job {} has an invalid crash count, taken as 0: {!r}", row.id, row.crash_count
             )
         retries = end.crash_retries if row.crash_retries is None else row.crash_retries
-        verdict = own_end(row, end, count or 0) or judged(
+        verdict = verdict_if_ended_for_it(row, end, count or 0) or verdict_after_crash(
             count or 0, counted=end.counted, retries=retries, alone=bool(row.alone)
         )
         updates.append(_settlement(row, end, verdict))

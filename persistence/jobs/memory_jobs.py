@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.errors import RequestRefusedError, UnknownJobError
-from rekindle.actors.facts.job_verdicts import own_end
 from rekindle.actors.facts.jobs import (
     BLAMELESS,
     JobCrash,
@@ -20,13 +19,13 @@ from rekindle.actors.facts.jobs import (
     JobView,
     NewJob,
     QueueStats,
-    judged,
     queue_stats,
     refused_drop,
     sound_count,
     with_pauses,
 )
 from rekindle.actors.facts.records import ClaimsReleased, DeathRecord, FormerClaimsReleased
+from rekindle.actors.rules.job_verdicts import verdict_after_crash, verdict_if_ended_for_it
 from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.system.queues.watched_jobs import JobResults
 from rekindle.worker.jobs.claims import Claimant
@@ -340,7 +339,7 @@ class MemoryJobs(MemoryChains, JobResults):
             )
         _, alone = self._runs.pop(job.id)
         retries = end.crash_retries if job.crash_retries is None else job.crash_retries
-        verdict = own_end(job, end, count or 0) or judged(
+        verdict = verdict_if_ended_for_it(job, end, count or 0) or verdict_after_crash(
             count or 0, counted=end.counted, retries=retries, alone=alone
         )
         at = end.at_wall_ms

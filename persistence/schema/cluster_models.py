@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Mapped
 
 from . import cluster_tables
-from .model import Model
+from .row_base import Model
 
 
 class NodeRow(Model):

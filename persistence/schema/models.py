@@ -6,7 +6,7 @@ from sqlalchemy.orm import Mapped
 
 from . import cluster_models as cluster_models
 from . import tables
-from .model import Model as Model
+from .row_base import Model as Model
 
 
 class RestartPolicyRow(Model):

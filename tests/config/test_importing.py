@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.config.files import PATH, good
 
-from rekindle.actors.spec.policies.work_release import Recipe, is_wanted
+from rekindle.actors.spec.policies.work_item_policy import Recipe, is_wanted
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.cli.config import ConfigError, parse
 from rekindle.cli.config.foreign.importer import imported

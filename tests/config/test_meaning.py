@@ -11,7 +11,7 @@ from tests.config.files import PATH, good
 from rekindle.actors.errors import UnknownWorkerError
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
-from rekindle.actors.spec.policies.work_release import Recipe
+from rekindle.actors.spec.policies.work_item_policy import Recipe
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec

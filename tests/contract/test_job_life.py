@@ -8,8 +8,7 @@ import pytest
 from tests.contract.queues import NOW, RUN, TAG, Queues
 
 from rekindle.actors.errors import JobFailedError, RequestRefusedError, RequestTimeoutError, UnknownJobError
-from rekindle.actors.facts.job_verdicts import ErrorRetries
-from rekindle.actors.facts.jobs import JobState
+from rekindle.actors.facts.jobs import ErrorRetries, JobState
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
 from rekindle.worker.jobs.claims import Claim, Claimant, ClaimRequest, Claims, cancelled, failed, finished
 

@@ -11,7 +11,7 @@ from rekindle.actors.facts.records import EventPage, EventRecord
 from rekindle.actors.messages import Event, Published, Snapshot, WorkerStarted
 from rekindle.actors.messages.event_json import numbered
 from rekindle.actors.ports import Receiver
-from rekindle.actors.system.gateway_memory import GatewayMemory
+from rekindle.actors.system.remembered_texts import RememberedTexts
 
 
 class ScriptedEvents(OperatorDouble):
@@ -58,5 +58,5 @@ class ScriptedEvents(OperatorDouble):
     def announce(self, event: Event) -> None:
         self.announced.append(event)
 
-    def notes(self) -> GatewayMemory:
-        return GatewayMemory(self.settings, lambda note: self.settings.update({note.key: note.value or ""}))
+    def notes(self) -> RememberedTexts:
+        return RememberedTexts(self.settings, lambda note: self.settings.update({note.key: note.value or ""}))

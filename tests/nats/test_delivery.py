@@ -21,7 +21,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkerStarted,
 )
-from rekindle.actors.system.gateway_memory import GatewayMemory
+from rekindle.actors.system.remembered_texts import RememberedTexts
 
 EVENTS = "rekindle.>"
 
@@ -36,7 +36,7 @@ class Pruned(ScriptedEvents):
 class Busy(ScriptedEvents):
     """A log in which something happens while a gateway begins."""
 
-    def notes(self) -> GatewayMemory:
+    def notes(self) -> RememberedTexts:
         if not self.records:
             self.write_many(1)
         return super().notes()

@@ -24,8 +24,8 @@ from rekindle.actors import (
     WorkerStarted,
     command,
 )
+from rekindle.actors.breaker_prober import BreakerProber
 from rekindle.actors.messages.internal.to_prober import Probe
-from rekindle.actors.prober import Prober
 from rekindle.actors.system.inboxes import Inbox
 from rekindle.worker.guardian import marked_processes
 
@@ -112,7 +112,7 @@ def test_a_probe_finds_a_server_that_is_gone_and_that_is_back(run: Run, tmp_path
 def test_a_probe_is_a_command_or_a_function_with_a_time_limit(
     policy: BreakerPolicy, wrong: str | None, no_traces: None
 ) -> None:
-    prober, inbox = Prober(), Inbox()
+    prober, inbox = BreakerProber(), Inbox()
     prober.tell(Probe(policy, inbox))
     found = inbox.get(PATIENCE_S).wrong
     assert found is None if wrong is None else wrong in (found or "")
@@ -128,7 +128,7 @@ def test_a_function_that_never_returns_is_called_once_and_costs_one_thread(no_tr
         calls.append(1)
         return returned.wait(PATIENCE_S)
 
-    prober, inbox = Prober(), Inbox()
+    prober, inbox = BreakerProber(), Inbox()
     probe = Probe(BreakerPolicy(name="a", probe_call=hang, probe_timeout_s=0.01), inbox)
     said = []
     for _ in range(5):
@@ -150,7 +150,7 @@ def test_a_probe_without_a_free_thread_is_answered_and_followed_by_others(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
     """Without an answer there would be no further probe, and an open breaker would stay open."""
-    prober, inbox = Prober(), Inbox()
+    prober, inbox = BreakerProber(), Inbox()
     probe = Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox)
     with monkeypatch.context() as scarce:
         scarce.setattr(threading.Thread, "start", no_thread)
@@ -164,7 +164,7 @@ def test_a_probe_without_a_free_thread_is_answered_and_followed_by_others(
 def test_a_probe_without_a_free_descriptor_is_answered(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
-    prober, inbox = Prober(), Inbox()
+    prober, inbox = BreakerProber(), Inbox()
     probe = Probe(BreakerPolicy(name="a", probe_call=lambda: True), inbox)
     with monkeypatch.context() as scarce:
         scarce.setattr(os, "eventfd", no_descriptor)
@@ -176,7 +176,7 @@ def test_a_probe_without_a_free_descriptor_is_answered(
 
 
 def test_a_look_that_outlasts_the_end_leaves_no_descriptor(no_traces: None) -> None:
-    prober, released = Prober(), threading.Event()
+    prober, released = BreakerProber(), threading.Event()
     prober.tell(Probe(BreakerPolicy(name="a", probe_call=released.wait, probe_timeout_s=60), Inbox()))
     assert eventually(lambda: "rekindle-probe-call" in {each.name for each in threading.enumerate()})
     prober.close(0.0)

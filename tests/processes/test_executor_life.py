@@ -376,7 +376,7 @@ def test_options_are_those_of_one_view_of_the_executor(tmp_path: Path, no_traces
         assert patient.submit(tasks.die_until, 1, str(tmp_path / "a")).result(S) == 1
         crashed = executor.submit(tasks.die_until, 1, str(tmp_path / "b"))
         assert isinstance(crashed.exception(S), WorkerCrashedError)
-        with pytest.raises(ValueError, match="timeout must be more than 0 s, is 0"):
+        with pytest.raises(ValueError, match="timeout must be more than 0 s, not 0"):
             executor.with_options(timeout=0)
 
 

@@ -32,7 +32,7 @@ from rekindle.actors import (
     command,
 )
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
-from rekindle.actors.spec.policies.work_release import Recipe
+from rekindle.actors.spec.policies.work_item_policy import Recipe
 from rekindle.persistence import MemoryStore
 
 HASTY = StopPolicy(ask_s=0.1, term_s=0.2)

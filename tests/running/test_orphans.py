@@ -191,4 +191,4 @@ def test_what_workers_detached_ends_with_a_clean_stop_too(run: Run) -> None:
     with Held([stray]) as held:
         running.stop()
         assert held.all_end(PATIENCE_S)
-    assert f"worker:det:0 left process {stray}; ending what it left" in running.text()
+    assert f"worker:det:0 left process {stray}; the supervisor ends what is left" in running.text()

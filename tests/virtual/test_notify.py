@@ -7,7 +7,7 @@ from tests.virtual.simulated_system import SimulatedSystem, W, lives, worker
 
 from rekindle.actors.deaths.death import Cause
 from rekindle.actors.facts.health_status import ShownStatus
-from rekindle.actors.facts.notices import Notice
+from rekindle.actors.facts.notify_datagram import NotifyDatagram
 from rekindle.actors.messages.internal.to_monitor import NoticeReceived
 from rekindle.actors.simulation import Behaviour, hangs, runs
 from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
@@ -17,7 +17,7 @@ PLAIN = command("./app")
 NOTIFIES = ReadyPolicy(notify=True)
 
 
-def says(system: SimulatedSystem, notice: Notice, generation: int = 1) -> None:
+def says(system: SimulatedSystem, notice: NotifyDatagram, generation: int = 1) -> None:
     """The worker sends a datagram now."""
     system.actors.monitor.tell(NoticeReceived(W, generation, notice))
     system.run(0)
@@ -32,18 +32,18 @@ def silent(new_system: SystemFactory, ready: ReadyPolicy = NOTIFIES, **health: o
 def test_ready_makes_it_healthy_and_its_words_are_shown(new_system: SystemFactory) -> None:
     system = silent(new_system)
     system.run_to(3)
-    says(system, Notice(status="loading"))
+    says(system, NotifyDatagram(status="loading"))
     assert system.status().not_ready == ("READY=1 to its NOTIFY_SOCKET: loading",)
-    says(system, Notice(is_ready=True, status="serving"))
+    says(system, NotifyDatagram(is_ready=True, status="serving"))
     assert (system.status().shown, system.status().said) == (ShownStatus.HEALTHY, "serving")
 
 
 def test_a_worker_may_ask_for_more_time_to_start(new_system: SystemFactory) -> None:
     system = silent(new_system, startup_timeout_s=10)
     system.run_to(8)
-    says(system, Notice(extend_s=20))
+    says(system, NotifyDatagram(extend_s=20))
     system.run_to(27)
-    says(system, Notice(extend_s=0.5))
+    says(system, NotifyDatagram(extend_s=0.5))
     system.run_to(40)
     assert [(event.death.cause, event.death.uptime_ms) for event in system.deaths()] == [
         (Cause.STARTUP_TIMEOUT, 28_000)
@@ -62,8 +62,8 @@ def test_keep_alives_keep_it_alive_and_a_hang_ends_it(new_system: SystemFactory)
 
 def test_a_worker_that_triggers_its_watchdog_is_ended_with_its_words(new_system: SystemFactory) -> None:
     system = silent(new_system)
-    says(system, Notice(is_ready=True))
-    says(system, Notice(gives_up=True, status="pool is empty"))
+    says(system, NotifyDatagram(is_ready=True))
+    says(system, NotifyDatagram(gives_up=True, status="pool is empty"))
     system.run(5)
     (death,) = [event.death for event in system.deaths()]
     assert (death.cause, death.detail) == (Cause.UNHEALTHY, "pool is empty")
@@ -71,8 +71,8 @@ def test_a_worker_that_triggers_its_watchdog_is_ended_with_its_words(new_system:
 
 def test_a_worker_that_says_that_it_stops_and_hangs_is_ended(new_system: SystemFactory) -> None:
     system = silent(new_system, ReadyPolicy(notify=True, watchdog_s=3))
-    says(system, Notice(is_ready=True))
-    says(system, Notice(is_stopping=True))
+    says(system, NotifyDatagram(is_ready=True))
+    says(system, NotifyDatagram(is_stopping=True))
     system.run_to(10)
     assert system.deaths() == []
     system.run_to(100)
@@ -83,5 +83,5 @@ def test_a_worker_that_says_that_it_stops_and_hangs_is_ended(new_system: SystemF
 
 def test_a_datagram_of_an_earlier_process_is_ignored(new_system: SystemFactory) -> None:
     system = silent(new_system)
-    says(system, Notice(is_ready=True), generation=0)
+    says(system, NotifyDatagram(is_ready=True), generation=0)
     assert system.status().shown is ShownStatus.STARTING

@@ -24,7 +24,7 @@ from rekindle.actors.messages import (
 from rekindle.actors.messages.event_json import event_type
 from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.messages.internal.to_persistence import Flush
-from rekindle.actors.rules import batch
+from rekindle.actors.rules import waiting_records
 from rekindle.actors.simulation import crashes_after, dies_after, runs
 from rekindle.persistence import MemoryStore
 
@@ -171,7 +171,7 @@ def test_an_event_published_just_before_an_outage_is_not_published_again_after_i
 def test_events_that_outgrow_the_memory_in_an_outage_are_dropped_and_reported_as_dropped(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_EVENTS", 20)
+    monkeypatch.setattr(waiting_records, "MOST_EVENTS", 20)
     system = new_system(*workers(3), scripts=crashes_after(3))
     listener = follower(system)
     system.memory.fault = LOCKED

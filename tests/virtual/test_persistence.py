@@ -26,7 +26,7 @@ from rekindle.actors.messages import (
     WorkerDied,
 )
 from rekindle.actors.messages.internal.to_persistence import Flush, Flushed
-from rekindle.actors.rules import batch
+from rekindle.actors.rules import waiting_records
 from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after, runs
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy
 from rekindle.actors.spec.policies.restart_policy import WindowMode
@@ -382,7 +382,7 @@ def test_ps_13_everything_is_caught_up_after_the_outage(new_system: SystemFactor
 def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_WAITING", 50)
+    monkeypatch.setattr(waiting_records, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = new_system(*workers(3, restart=tireless), scripts=crashes_after(1)).start()
     system.run_to(10)
@@ -403,7 +403,7 @@ def test_f19_no_count_is_lost_in_an_outage_that_outgrows_the_memory_for_it(
 def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_WAITING", 50)
+    monkeypatch.setattr(waiting_records, "MOST_WAITING", 50)
     tireless = {"max_in_window": None, "max_lifetime": None, "max_delay_s": 2.0}
     system = new_system(worker(restart=tireless), scripts=crashes_after(1), alerts=AlertPolicy()).start()
     system.memory.fault = LOCKED
@@ -419,7 +419,7 @@ def test_f19_a_crash_loop_with_alerts_does_not_fill_the_memory_in_an_outage(
 def test_f19_a_streak_that_was_cleared_in_a_long_outage_is_cleared_in_the_store(
     new_system: SystemFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_WAITING", 10)
+    monkeypatch.setattr(waiting_records, "MOST_WAITING", 10)
     # The sustained health is noticed by the death itself: the reset is in its record.
     resting = lives(*[dies_after(1)] * 3, dies_after(60), *[dies_after(1)] * 20, runs())
     policy = {"max_consecutive": None, "reset_after_healthy_s": 60.0}

@@ -26,7 +26,7 @@ def token(epoch: int, start: int) -> int:
         ValueError: the epoch has no tokens left; the worker needs a new placement.
     """
     if not 1 <= start <= MOST_STARTS:
-        raise ValueError(f"start {start} of epoch {epoch} has no token: an epoch has {MOST_STARTS}")
+        raise ValueError(f"start {start} of epoch {epoch} has no token: an epoch has {MOST_STARTS} of them")
     return epoch << STARTS_BITS | start
 
 

@@ -118,4 +118,4 @@ def _record(request: Request, client: Client, entry: AuditEntry) -> None:
     try:
         request.operator.audit(entry)
     except Exception as error:  # noqa: BLE001  # the command was carried out; the response must still go out
-        logger.error("audit: entry not recorded: {}: {!r}", entry, error)
+        logger.error("audit: the store did not take an entry: {}: {!r}", entry, error)

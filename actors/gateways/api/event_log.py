@@ -16,7 +16,7 @@ Read = Callable[[int, int], EventPage]
 
 
 @dataclass(frozen=True, slots=True)
-class LogPage:
+class FilteredEvents:
     """The matching events, and where to read on."""
 
     events: tuple[EventRecord, ...]
@@ -25,12 +25,12 @@ class LogPage:
     next_after: int
 
 
-def read_log(read: Read, after: int | None, limit: int, topics: Topics) -> LogPage:
+def read_log(read: Read, after: int | None, limit: int, topics: Topics) -> FilteredEvents:
     """The events after a number, or the latest ones, that match the topics; oldest first."""
     return _latest(read, limit, topics) if after is None else _following(read, after, limit, topics)
 
 
-def _following(read: Read, after: int, limit: int, topics: Topics) -> LogPage:
+def _following(read: Read, after: int, limit: int, topics: Topics) -> FilteredEvents:
     found: list[EventRecord] = []
     page = EventPage((), 0, 0)
     for _ in range(MOST_PAGES):
@@ -40,13 +40,13 @@ def _following(read: Read, after: int, limit: int, topics: Topics) -> LogPage:
             if _is_chosen(topics, record):
                 found.append(record)
                 if len(found) == limit:
-                    return LogPage(tuple(found), page.oldest, page.newest, after)
+                    return FilteredEvents(tuple(found), page.oldest, page.newest, after)
         if len(page.events) < PAGE:
             break
-    return LogPage(tuple(found), page.oldest, page.newest, after)
+    return FilteredEvents(tuple(found), page.oldest, page.newest, after)
 
 
-def _latest(read: Read, limit: int, topics: Topics) -> LogPage:
+def _latest(read: Read, limit: int, topics: Topics) -> FilteredEvents:
     span = read(0, 0)
     found: list[EventRecord] = []
     end = span.newest
@@ -57,7 +57,7 @@ def _latest(read: Read, limit: int, topics: Topics) -> LogPage:
         page = read(begin, end - begin)
         found = [each for each in page.events if each.id <= end and _is_chosen(topics, each)] + found
         end = begin
-    return LogPage(tuple(found[-limit:]), span.oldest, span.newest, span.newest)
+    return FilteredEvents(tuple(found[-limit:]), span.oldest, span.newest, span.newest)
 
 
 def _is_chosen(topics: Topics, record: EventRecord) -> bool:

@@ -12,16 +12,19 @@ from typing import Any
 from ...views.health_summary import HealthSummary
 from ..serving.call_pools import CallPool
 from ..serving.json_values import CommandResult
-from . import (
+from .handlers import (
     alert_handlers,
+    declaration_handlers,
     evidence_handlers,
-    handlers,
     health_handlers,
     job_handlers,
+    order_handlers,
+    queue_handlers,
     run_handlers,
+    system_handlers,
+    worker_handlers,
 )
 from .openapi import PROBES, document
-from .queues import queue_handlers
 from .request_bodies import (
     LARGEST_ENQUEUE,
     BatchArguments,
@@ -69,7 +72,7 @@ def _description(request: Request) -> object:
 
 
 ROUTES: tuple[Route, ...] = (
-    _query("/info", "The supervisor itself", handlers.info, handlers.Info),
+    _query("/info", "The supervisor itself", system_handlers.info, system_handlers.Info),
     _query(
         "/health",
         "Whether all is well, or one worker, and what is not",
@@ -80,29 +83,29 @@ ROUTES: tuple[Route, ...] = (
     _stored(
         "/configuration",
         "Every effective setting and where its value comes from, without secrets",
-        evidence_handlers.configuration,
-        evidence_handlers.EffectiveSettings,
+        declaration_handlers.configuration,
+        declaration_handlers.EffectiveSettings,
     ),
     # ── workers ──────────────────────────────────────────────────────────────────────────
-    _query("/workers", "Every worker", handlers.workers, handlers.Workers),
-    _query("/workers/{id}", "One worker", handlers.worker, handlers.Worker),
+    _query("/workers", "Every worker", worker_handlers.workers, worker_handlers.Workers),
+    _query("/workers/{id}", "One worker", worker_handlers.worker, worker_handlers.Worker),
     _stored(
         "/declarations",
         "What every worker runs and by which policy, without secrets",
-        evidence_handlers.declarations,
-        evidence_handlers.Declarations,
+        declaration_handlers.declarations,
+        declaration_handlers.Declarations,
     ),
     _stored(
         "/workers/{id}/declaration",
         "What a worker runs and by which policy, without secrets",
-        evidence_handlers.declaration,
+        declaration_handlers.declaration,
         dict[str, Any],
     ),
     _stored(
         "/workers/{id}/history",
         "The deaths of a worker and what the supervisor decided",
-        handlers.history,
-        handlers.History,
+        worker_handlers.history,
+        worker_handlers.History,
         query=LimitQuery,
     ),
     _stored(
@@ -141,34 +144,43 @@ ROUTES: tuple[Route, ...] = (
     _stored(
         "/workers/{id}/explain",
         "Why a worker is in its current state, in sentences and fields",
-        handlers.explanation,
-        handlers.Explanation,
+        worker_handlers.explanation,
+        worker_handlers.Explanation,
     ),
-    _query("/workers/{id}/output", "The last output lines of a worker", handlers.output, handlers.Output),
+    _query(
+        "/workers/{id}/output",
+        "The last output lines of a worker",
+        worker_handlers.output,
+        worker_handlers.Output,
+    ),
     _query(
         "/workers/{id}/log",
         "Lines of a worker's log file, also of former generations, newest page first",
-        handlers.logged,
-        handlers.LoggedLines,
+        worker_handlers.logged,
+        worker_handlers.LoggedLines,
         query=LogPageQuery,
         pool=CallPool.LOG,
     ),
     _query(
         "/output",
         "The output of workers, line by line; ask again with the newest number",
-        handlers.written,
-        handlers.WrittenLines,
+        worker_handlers.written,
+        worker_handlers.WrittenLines,
         query=OutputQuery,
     ),
-    _stored("/resources", "What the workers use now", handlers.resources, handlers.Resources),
+    _stored("/resources", "What the workers use now", worker_handlers.resources, worker_handlers.Resources),
     _stored(
-        "/deaths", "The latest deaths of all workers", handlers.deaths, handlers.Deaths, query=LimitQuery
+        "/deaths",
+        "The latest deaths of all workers",
+        worker_handlers.deaths,
+        worker_handlers.Deaths,
+        query=LimitQuery,
     ),
     # ── events, audit, alerts ────────────────────────────────────────────────────────────
     _query(
         "/events",
         "All events, as server-sent events; resumes after Last-Event-ID",
-        handlers.event_log,
+        system_handlers.event_log,
         str,
         query=EventStreamQuery,
         streams=True,
@@ -176,15 +188,15 @@ ROUTES: tuple[Route, ...] = (
     _stored(
         "/events/log",
         "The persisted events, oldest first",
-        handlers.event_log,
-        handlers.EventLog,
+        system_handlers.event_log,
+        system_handlers.EventLog,
         query=EventLogQuery,
     ),
     _stored(
         "/audit",
         "Who sent which command, and its result",
-        handlers.audit,
-        handlers.Audit,
+        system_handlers.audit,
+        system_handlers.Audit,
         query=LimitQuery,
     ),
     _query("/alerts", "The alerts", alert_handlers.alerts, alert_handlers.Alarms),
@@ -196,28 +208,40 @@ ROUTES: tuple[Route, ...] = (
         body=alert_handlers.NotedBy,
     ),
     # ── commands ─────────────────────────────────────────────────────────────────────────
-    _command("/workers/{id}/restart", "restart", "Clear its counters and restart it", handlers.restart),
+    _command("/workers/{id}/restart", "restart", "Clear its counters and restart it", order_handlers.restart),
     _command(
-        "/workers/{id}/stop", "stop", "Stop it; replies once it has exited", handlers.stop, pool=CallPool.LONG
+        "/workers/{id}/stop",
+        "stop",
+        "Stop it; replies once it has exited",
+        order_handlers.stop,
+        pool=CallPool.LONG,
     ),
-    _command("/workers/{id}/start", "start", "Start it now", handlers.start),
-    _command("/workers/{id}/reset", "reset", "Clear its counters and failure", handlers.reset),
+    _command("/workers/{id}/start", "start", "Start it now", order_handlers.start),
+    _command("/workers/{id}/reset", "reset", "Clear its counters and failure", order_handlers.reset),
     _command("/workers/{id}/run-now", "run_now", "Begin a run of its schedule now", run_handlers.run_now),
-    _command("/workers/{id}/pause", "pause", "Pause it", handlers.pause, body=PauseArguments),
-    _command("/workers/{id}/resume", "resume", "End its pause", handlers.resume),
-    _command("/workers/{id}/signal", "signal", "Send it a signal", handlers.signal, body=SignalArguments),
-    _command("/pause", "pause", "Pause the whole system", handlers.pause, body=PauseArguments),
-    _command("/resume", "resume", "End the pause of the whole system", handlers.resume),
-    _command("/reload", "reload", "Apply the changed configuration", handlers.reload, pool=CallPool.LONG),
+    _command("/workers/{id}/pause", "pause", "Pause it", order_handlers.pause, body=PauseArguments),
+    _command("/workers/{id}/resume", "resume", "End its pause", order_handlers.resume),
     _command(
-        "/shutdown", "shutdown", "Stop all workers, then the supervisor", handlers.shut_down, local=True
+        "/workers/{id}/signal", "signal", "Send it a signal", order_handlers.signal, body=SignalArguments
     ),
-    _query("/upgrade", "What became of the latest upgrade", handlers.latest_upgrade, CommandResult),
+    _command("/pause", "pause", "Pause the whole system", order_handlers.pause, body=PauseArguments),
+    _command("/resume", "resume", "End the pause of the whole system", order_handlers.resume),
+    _command(
+        "/reload", "reload", "Apply the changed configuration", system_handlers.reload, pool=CallPool.LONG
+    ),
+    _command(
+        "/shutdown",
+        "shutdown",
+        "Stop all workers, then the supervisor",
+        system_handlers.shut_down,
+        local=True,
+    ),
+    _query("/upgrade", "What became of the latest upgrade", system_handlers.latest_upgrade, CommandResult),
     _command(
         "/upgrade",
         "upgrade",
         "Replace the supervisor by another version, in the same process",
-        handlers.upgrade,
+        system_handlers.upgrade,
         body=UpgradeArguments,
         pool=CallPool.LONG,
         local=True,
@@ -227,7 +251,7 @@ ROUTES: tuple[Route, ...] = (
         "/groups/{name}/scale",
         "scale",
         "Set the number of workers of a group",
-        handlers.scale,
+        order_handlers.scale,
         body=ScaleArguments,
         pool=CallPool.LONG,
     ),
@@ -235,15 +259,15 @@ ROUTES: tuple[Route, ...] = (
         "/groups/{name}/restart",
         "rolling_restart",
         "Restart a group, keeping enough of its workers up",
-        handlers.roll,
+        order_handlers.roll,
         body=RollArguments,
         pool=CallPool.LONG,
     ),
     _query(
         "/groups/{name}/rolling",
         "The latest rolling restart of a group",
-        handlers.rolling,
-        handlers.RollingState,
+        order_handlers.rolling,
+        order_handlers.RollingState,
     ),
     # ── jobs ─────────────────────────────────────────────────────────────────────────────
     _stored("/queues", "The figures of every queue", job_handlers.queues, job_handlers.Queues),
@@ -319,7 +343,7 @@ ROUTES: tuple[Route, ...] = (
     _query(
         "/metrics",
         "Metrics for Prometheus, if they are enabled",
-        handlers.metrics,
+        system_handlers.metrics,
         str,
         at_root=True,
         media_type=METRICS,

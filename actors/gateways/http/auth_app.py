@@ -24,8 +24,8 @@ from ..api.route import PREFIX
 from ..serving.json_values import Problem, encode
 from ..serving.repeated_log import RepeatedLog
 from .login_sessions import Role, Sessions
+from .orchestrator_probes import PATHS, OrchestratorProbes
 from .origin_rules import OwnHosts, RequestHead, rejection
-from .probes import PATHS, Probes
 from .static_files import StaticFile
 from .tokens import Tokens
 
@@ -79,7 +79,7 @@ class AuthApp:
         files: Mapping[str, StaticFile],
         settings: AuthSettings,
         sessions: Sessions,
-        probes: Probes,
+        probes: OrchestratorProbes,
     ) -> None:
         self._api = api
         self._files = files

@@ -32,8 +32,8 @@ from ..serving.uvicorn_server import HttpProtocol
 from ..settings.http_settings import Address, HttpSettings
 from .auth_app import AuthApp, AuthSettings
 from .login_sessions import Role, Sessions
+from .orchestrator_probes import OrchestratorProbes
 from .origin_rules import OwnHosts
-from .probes import Probes
 from .session_file import SessionFile
 from .static_files import read_static_files
 from .tokens import Tokens, load_tokens
@@ -186,7 +186,7 @@ class HttpServer:
         )
         stored = SessionFile(self._directory, tokens)
         sessions = Sessions(stored.load(), time.time, stored.save)
-        probes = Probes(lambda: pools.run(CallPool.QUERY, self._operator.report))
+        probes = OrchestratorProbes(lambda: pools.run(CallPool.QUERY, self._operator.report))
         app = AuthApp(api, read_static_files(), self._auth_settings(tokens), sessions, probes)
         self._held = HeldApp(app) if self._is_held else None
         self._serving = ServerThread(

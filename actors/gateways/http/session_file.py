@@ -61,6 +61,4 @@ class SessionFile:
             finally:
                 os.close(folder)
         except (OSError, GatewayError) as error:
-            logger.warning(
-                "http: sessions will end with the supervisor, they cannot be stored: {}", str(error)
-            )
+            logger.warning("http: sessions cannot be stored, so they end with the supervisor: {}", str(error))

@@ -50,7 +50,7 @@ class JobReader:
         try:
             return self._read()
         except RekindleError as error:
-            logger.debug("otel: jobs cannot be read: {}", str(error))
+            logger.debug("otel: the store returns no jobs; the next look tries again: {}", str(error))
             self.is_due = True
             return []
 

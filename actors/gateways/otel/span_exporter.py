@@ -78,7 +78,7 @@ class SpanExporter:
         try:
             result = self._exporter.export([self._translated(each) for each in spans])
         except Exception as error:  # noqa: BLE001  # these spans are lost; the next ones must not be
-            logger.opt(exception=error).debug("otel: spans could not be sent")
+            logger.opt(exception=error).debug("otel: the exporter raised; its spans are lost")
             # Viewers see the reason, and the text of an error can quote a header.
             return f"the spans could not be sent: {type(error).__name__}; the log has the details (debug)"
         if result is SpanExportResult.SUCCESS:

@@ -100,7 +100,7 @@ def headers_of(text: str) -> dict[str, str]:
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
         if not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise ValueError(f"line {number} is not a header: NAME: VALUE")
+            raise ValueError(f"line {number} must be a header, written as NAME: VALUE")
         if not (value.isascii() and value.isprintable()):
             raise ValueError(f"line {number} has characters that a header cannot have")
         headers[name] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...processes.run_tool import run_tool
-from ..settings.placeholders import filled
+from ..settings.alert_command import filled
 from .notification import Notification
 
 TIMEOUT_S = 10.0

@@ -1,4 +1,4 @@
-"""Messages to the ResourceMonitor, the JobDesk and the QueueWatch."""
+"""Messages to the ResourceMonitor, the JobDesk, the QueueWatch, the PeriodicDesk and the AlertDesk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from ...deaths.death import Exit
-from ...facts.job_verdicts import ErrorRetries
-from ...facts.jobs import JobSettled
+from ...facts.jobs import ErrorRetries, JobSettled
 from ...facts.queues import QueueLimits
 from ...spec.policies.queues.periodic import Periodic
 from ...spec.policies.resource_limits import ResourceLimits

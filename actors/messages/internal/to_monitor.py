@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...facts.frames import Frame
-from ...facts.notices import Notice
+from ...facts.notify_datagram import NotifyDatagram
 from ...ports import Receiver
 from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.policies.health_policy import HealthPolicy
@@ -85,7 +85,7 @@ class NoticeReceived(msgspec.Struct, frozen=True):
 
     component_id: str
     generation: int
-    notice: Notice
+    notice: NotifyDatagram
 
 
 class LifeProbed(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import time
 
 from loguru import logger
 
-from ...facts.notices import MOST_BYTES, parse
+from ...facts.notify_datagram import MOST_BYTES, parse
 from ...messages.internal.to_monitor import NoticeReceived
 from ...runtime.resilient_actor import tell
 from ..child import Child

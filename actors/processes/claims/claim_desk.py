@@ -193,7 +193,10 @@ class ClaimDesk:
                     connection.settimeout(None)
                     ClaimLane(connection, badge, self._source.open_claims(badge.claimant)).serve()
             except Exception as error:  # noqa: BLE001  # it ends this connection only
-                logger.opt(exception=error).error("claims: a connection of a worker ended with an error")
+                logger.opt(exception=error).error(
+                    "claims: the connection of {} is closed, because serving it failed",
+                    "a worker" if badge is None else badge.claimant.worker,
+                )
             finally:
                 with self._lock:
                     if badge is not None:

@@ -103,7 +103,7 @@ class ClaimLane:
     def _exchange(self, ending: Any, wanted: Any) -> object:
         ended = wire.read_ending(ending)
         if ended is not None and ended.claim.queue not in self._badge.queues:
-            raise ValueError("a queue that this worker does not serve")
+            raise ValueError("the worker asks for a queue that it does not serve")
         exchanged = self._claims.exchange(ended, wire.read_request(wanted, self._badge.queues))
         if exchanged.claim is not None and self._badge.is_revoked:
             self._give_back(exchanged.claim)

@@ -61,7 +61,10 @@ class LeanTable:
                 self._thread = _SpawnThread()
             except (OSError, RuntimeError) as error:
                 self._is_possible = False
-                logger.info("processes: starts take longer with many workers: {}", error)
+                logger.info(
+                    "processes: the thread for fast starts cannot begin, so starts take longer: {}",
+                    error,
+                )
                 return spawn(descriptors)
         return self._thread.start(descriptors, spawn)
 

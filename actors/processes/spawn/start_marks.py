@@ -81,4 +81,7 @@ class StartMarks:
             resource.setrlimit(resource.RLIMIT_RTTIME, (soft, hard))
         except (ValueError, OSError) as error:
             self._is_possible = False
-            logger.warning("processes: what workers detach is ended only at the end: {}", str(error))
+            logger.warning(
+                "processes: workers cannot be marked, so what they detach ends only with the supervisor: {}",
+                str(error),
+            )

@@ -24,7 +24,7 @@ import msgspec
 from ...deaths.death import Cause
 from ...facts.frames import Frame
 from ...facts.health_status import Status
-from ...facts.notices import Notice
+from ...facts.notify_datagram import NotifyDatagram
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from .health_states import (
@@ -63,7 +63,7 @@ def pending(now: float, ready: ReadyPolicy | None, reports_health: bool) -> Pend
     return Pending(now, awaited(ready, reports_health), lifetime_s(ready))
 
 
-def triggers_of(notice: Notice) -> Iterator[Trigger]:
+def triggers_of(notice: NotifyDatagram) -> Iterator[Trigger]:
     """What a datagram to the worker's notify socket means for its health."""
     if notice.extend_s is not None:
         yield Extended(notice.extend_s)

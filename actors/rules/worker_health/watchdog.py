@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...deaths.death import Cause
-from ...facts.notices import Notice
+from ...facts.notify_datagram import NotifyDatagram
 from ...spec.policies.ready_policy import ReadyPolicy
 
 
@@ -42,7 +42,7 @@ def watchdog_of(ready: ReadyPolicy | None, stop_s: float) -> Watchdog:
     return NO_WATCHDOG if ready is None or not ready.notify else Watchdog(ready.watchdog_s, stop_s=stop_s)
 
 
-def after_notice(watchdog: Watchdog, notice: Notice, now: float) -> Watchdog:
+def after_notice(watchdog: Watchdog, notice: NotifyDatagram, now: float) -> Watchdog:
     """The watchdog after a datagram."""
     if notice.watchdog_s is not None:
         watchdog = replace(watchdog, every_s=notice.watchdog_s or None)

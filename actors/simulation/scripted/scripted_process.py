@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ...deaths.death import Exit
 from ...deaths.evidence import Remains
-from ...facts.notices import Notice
+from ...facts.notify_datagram import NotifyDatagram
 from ...messages.internal.to_monitor import ConditionChecked, NoticeReceived
 from ...messages.internal.to_proxy import ProcessExited
 from ...ports import Runtime, SpawnRequest, Timer
@@ -131,7 +131,7 @@ class ScriptedProcess:
         if not self.hung and not self.heartbeats.is_suppressed:
             spec, generation = self.request.spec, self.request.generation
             self._history.add(Heard(self._runtime.clock.monotonic(), spec.id, generation, "alive"))
-            tell(self.request.monitor, NoticeReceived(spec.id, generation, Notice(is_alive=True)))
+            tell(self.request.monitor, NoticeReceived(spec.id, generation, NotifyDatagram(is_alive=True)))
         self.later(every_s, lambda: self.keep_alive(every_s))
 
     def later(self, delay_s: float, what: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...deaths.crash_bundle import bundle_of
 from ...deaths.death import Death, Exit
 from ...deaths.evidence import Remains
-from ...facts.job_verdicts import ErrorRetries
+from ...facts.jobs import ErrorRetries
 from ...facts.records import EndKept
 from ...messages.internal.to_desks import IncarnationEnded
 from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World

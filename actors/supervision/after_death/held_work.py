@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ...deaths.death import Exit, Job
 from ...facts.records import MetaSet
-from ...spec.policies.work_release import Release, ReleaseOrder, is_wanted, item_of
+from ...spec.policies.work_item_policy import Release, ReleaseOrder, is_wanted, item_of
 from ...spec.worker_spec import WorkerSpec
 
 HELD = "held_work:"

@@ -28,12 +28,12 @@ from ...spec.start_order import order_problem
 from ...spec.worker_spec import WorkerSpec
 from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
-from ...supervision.known_worker import KnownFleet
+from ...supervision.handed_over_worker import HandedOverFleet
 from ...supervision.pauses import postponed
 from ...supervision.worker import Failed, StopReason, Up, Worker
 from ..breakers import Breakers
 from ..groups import Groups
-from ..left_behind import LeftBehind
+from ..handed_over_actors import HandedOverActors
 from ..schedules import Schedules
 from ..workers import Workers
 from .chosen_workers import ChosenWorkers
@@ -72,7 +72,7 @@ class Declarations:
         """The latest epoch of each worker on this node of a cluster."""
 
     def restore(
-        self, specs: Iterable[WorkerSpec], remembered: Remembered, left: LeftBehind | None = None
+        self, specs: Iterable[WorkerSpec], remembered: Remembered, left: HandedOverActors | None = None
     ) -> None:
         """Take in the workers, as the former run left them, or as the former program of this process did."""
         self._remembered = remembered
@@ -96,7 +96,7 @@ class Declarations:
             self._breakers.take_over(left.fleet.breakers)
         self._breakers.restore(remembered.meta)
 
-    def go_on(self, fleet: KnownFleet) -> None:
+    def go_on(self, fleet: HandedOverFleet) -> None:
         """Go on where the former program of this process stopped."""
         self._orders.started = fleet.started
         self._orders.versions = dict(fleet.versions)

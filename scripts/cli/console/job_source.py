@@ -178,7 +178,7 @@ class DatabaseJobs:
         """Enqueue jobs in one transaction."""
         import msgspec
 
-        from rekindle.actors.gateways.api.job_handlers import enqueued
+        from rekindle.actors.gateways.api.handlers.job_handlers import enqueued
         from rekindle.actors.gateways.api.request_bodies import EnqueueArguments
 
         with as_control_errors():
@@ -189,7 +189,7 @@ class DatabaseJobs:
         """Enqueue a batch in one transaction."""
         import msgspec
 
-        from rekindle.actors.gateways.api.job_handlers import batch_detail, batched
+        from rekindle.actors.gateways.api.handlers.job_handlers import batch_detail, batched
         from rekindle.actors.gateways.api.request_bodies import BatchArguments
 
         with as_control_errors():
@@ -198,7 +198,7 @@ class DatabaseJobs:
 
     def find(self, *, queue: str | None, state: str | None, limit: int, evidence: bool = False) -> Any:
         """The jobs that match, the latest first."""
-        from rekindle.actors.gateways.api.job_handlers import job_list
+        from rekindle.actors.gateways.api.handlers.job_handlers import job_list
 
         with as_control_errors():
             found = job_list(self._queue, queue=queue, state=state, limit=limit, evidence=evidence)
@@ -206,35 +206,35 @@ class DatabaseJobs:
 
     def get(self, job: int) -> Any:
         """One job."""
-        from rekindle.actors.gateways.api.job_handlers import job_detail
+        from rekindle.actors.gateways.api.handlers.job_handlers import job_detail
 
         with as_control_errors():
             return _builtins(job_detail(self._queue, job))
 
     def stats(self) -> Any:
         """The counts of every queue."""
-        from rekindle.actors.gateways.api.job_handlers import figures
+        from rekindle.actors.gateways.api.handlers.job_handlers import figures
 
         with as_control_errors():
             return _builtins(figures(self._queue, self._queue.served()))
 
     def periodic(self) -> Any:
         """The periodic jobs."""
-        from rekindle.actors.gateways.api.queues.queue_handlers import periodic_jobs
+        from rekindle.actors.gateways.api.handlers.queue_handlers import periodic_jobs
 
         with as_control_errors():
             return _builtins(periodic_jobs(self._queue))
 
     def batches(self, limit: int) -> Any:
         """The latest batches."""
-        from rekindle.actors.gateways.api.queues.queue_handlers import batch_list
+        from rekindle.actors.gateways.api.handlers.queue_handlers import batch_list
 
         with as_control_errors():
             return _builtins(batch_list(self._queue, limit))
 
     def batch(self, number: int) -> Any:
         """One batch."""
-        from rekindle.actors.gateways.api.queues.queue_handlers import batch_of
+        from rekindle.actors.gateways.api.handlers.queue_handlers import batch_of
 
         with as_control_errors():
             return _builtins(batch_of(self._queue, number))

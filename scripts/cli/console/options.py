@@ -323,7 +323,7 @@ def _not_empty(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...
         UnknownWorkerError: an id is empty.
     """
     if "" in ids:
-        raise UnknownWorkerError("no worker is called ''", "unknown_worker", 404)
+        raise UnknownWorkerError("an ID is empty; name a worker or a group", "unknown_worker", 404)
     return ids
 
 

@@ -55,7 +55,7 @@ def seconds_of(text: str) -> float:
         raise ValueError(f"{printable(text)!r} ends without a unit; write 1h30m")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if not 0 < seconds < math.inf:
-        raise ValueError(f"{printable(text)!r} must be longer than 0")
+        raise ValueError(f"{printable(text)!r} must be finite and longer than 0")
     return seconds
 
 

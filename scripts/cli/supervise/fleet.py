@@ -29,7 +29,7 @@ from rekindle.actors.handover import Estate, Inheritance
 from rekindle.actors.ports import Store
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.spec.spec_changes import Changes
-from rekindle.actors.system.memories import leave_memory
+from rekindle.actors.system.actor_hand_over import leave_memory
 from rekindle.actors.views.log_page import LogPage, LogQuery
 from rekindle.actors.views.redaction import without_password
 from rekindle.actors.views.setting_origin import Configuration

@@ -11,7 +11,7 @@ from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Action
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.rules import restarts
-from rekindle.actors.supervision import backoff, on_command, on_death, on_health, on_process
+from rekindle.actors.supervision import on_command, on_death, on_health, on_process, restart_wait
 from rekindle.actors.supervision.worker import BackingOff, Worker, WorkerStep, World
 
 
@@ -21,7 +21,7 @@ def forgets_the_generation_of_a_timer(patch: pytest.MonkeyPatch) -> None:
     def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
         if not isinstance(worker.phase, BackingOff):
             return WorkerStep(worker)
-        return backoff.proceed(worker, replace(worker.phase, elapsed=True), world)
+        return restart_wait.proceed(worker, replace(worker.phase, elapsed=True), world)
 
     patch.setattr(supervision, "backoff_elapsed", elapsed)
 
@@ -38,12 +38,12 @@ def counts_before_it_decides(patch: pytest.MonkeyPatch) -> None:
 
 def restarts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """A restart does not wait until its death is persisted."""
-    right = backoff.proceed
+    right = restart_wait.proceed
 
     def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
         return right(worker, replace(phase, kept=True), world)
 
-    for module in (backoff, on_process):
+    for module in (restart_wait, on_process):
         patch.setattr(module, "proceed", proceed)
 
 

@@ -11,7 +11,7 @@ from rekindle.actors import supervision
 from rekindle.actors.persistence_actor import PersistenceActor
 from rekindle.actors.rules.outbox import Outbox
 from rekindle.actors.runtime.resilient_actor import tell
-from rekindle.actors.supervision import backoff, on_health, pauses
+from rekindle.actors.supervision import on_health, pauses, restart_wait
 from rekindle.actors.supervision.pauses import Pauses
 from rekindle.actors.supervisor.breakers import Breakers
 from rekindle.actors.supervisor.links import Links
@@ -182,4 +182,4 @@ def forgets_what_ended_with_the_supervisor(patch: pytest.MonkeyPatch) -> None:
 
 def never_reserves_further_generations(patch: pytest.MonkeyPatch) -> None:
     """The mark of the generations in the store is not moved on."""
-    patch.setattr(backoff, "_moved_mark", lambda _worker: ())
+    patch.setattr(restart_wait, "_moved_mark", lambda _worker: ())

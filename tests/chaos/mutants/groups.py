@@ -50,7 +50,7 @@ def restarts_in_a_hot_loop(patch: pytest.MonkeyPatch) -> None:
 def takes_success_for_a_failure(patch: pytest.MonkeyPatch) -> None:
     """The exit codes that mean success are forgotten."""
     for module in (restarts, actor):
-        patch.setattr(module, "judged", lambda _policy, death: death)
+        patch.setattr(module, "with_success_codes", lambda _policy, death: death)
 
 
 def allows_one_boot_failure_too_many(patch: pytest.MonkeyPatch) -> None:

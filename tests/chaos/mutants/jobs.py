@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.actors import supervision
-from rekindle.actors.facts.jobs import JobState, JobView, Verdict, judged
+from rekindle.actors.facts.jobs import JobState, JobView, Verdict
 from rekindle.actors.facts.records import ClaimsReleased, FormerClaimsReleased
 from rekindle.actors.job_desk import JobDesk
+from rekindle.actors.rules.job_verdicts import verdict_after_crash
 from rekindle.actors.supervision import on_death
 from rekindle.actors.supervision.after_death.aftermath import claims_after_death
 from rekindle.actors.system import assembly
@@ -110,7 +111,7 @@ def takes_the_result_of_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
 
 def requeues_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
     """It comes back when its worker dies."""
-    patch.setattr(memory_jobs, "own_end", lambda _job, _end, _crashes: None)
+    patch.setattr(memory_jobs, "verdict_if_ended_for_it", lambda _job, _end, _crashes: None)
 
 
 def blames_a_cancelled_job(patch: pytest.MonkeyPatch) -> None:
@@ -137,12 +138,12 @@ def counts_a_crash_twice(patch: pytest.MonkeyPatch) -> None:
     """A job is blamed twice for one death."""
 
     def twice(crash_count: int, **kwargs: Any) -> Verdict:
-        once = judged(crash_count, **kwargs)
+        once = verdict_after_crash(crash_count, **kwargs)
         return (
             Verdict(once.state, once.crash_count + 1, once.error) if once.crash_count > crash_count else once
         )
 
-    patch.setattr(memory_jobs, "judged", twice)
+    patch.setattr(memory_jobs, "verdict_after_crash", twice)
 
 
 def never_blames_a_job(patch: pytest.MonkeyPatch) -> None:
@@ -187,27 +188,27 @@ def is_toxic_one_crash_early(patch: pytest.MonkeyPatch) -> None:
     """The last retry is missing."""
 
     def early(crash_count: int, *, retries: int | None, **kwargs: Any) -> Verdict:
-        return judged(crash_count, retries=None if retries is None else retries - 1, **kwargs)
+        return verdict_after_crash(crash_count, retries=None if retries is None else retries - 1, **kwargs)
 
-    patch.setattr(memory_jobs, "judged", early)
+    patch.setattr(memory_jobs, "verdict_after_crash", early)
 
 
 def is_toxic_one_crash_late(patch: pytest.MonkeyPatch) -> None:
     """One retry too many."""
 
     def late(crash_count: int, *, retries: int | None, **kwargs: Any) -> Verdict:
-        return judged(crash_count, retries=None if retries is None else retries + 1, **kwargs)
+        return verdict_after_crash(crash_count, retries=None if retries is None else retries + 1, **kwargs)
 
-    patch.setattr(memory_jobs, "judged", late)
+    patch.setattr(memory_jobs, "verdict_after_crash", late)
 
 
 def acquits_what_died_alone(patch: pytest.MonkeyPatch) -> None:
     """A suspect that kills a worker of its own is tried again."""
 
     def lenient(crash_count: int, *, alone: bool, **kwargs: Any) -> Verdict:
-        return judged(crash_count, alone=False, **kwargs)
+        return verdict_after_crash(crash_count, alone=False, **kwargs)
 
-    patch.setattr(memory_jobs, "judged", lenient)
+    patch.setattr(memory_jobs, "verdict_after_crash", lenient)
 
 
 def loses_the_job_of_a_dead_worker(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from rekindle.actors import supervision, worker_proxy
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules import stop_ladder
 from rekindle.actors.spec.policies.stop_policy import Urgency
-from rekindle.actors.supervision import backoff, on_command, on_process, stop_order
+from rekindle.actors.supervision import on_command, on_process, restart_wait, stop_order
 from rekindle.actors.supervision.stop_order import StopOrder
 from rekindle.actors.supervision.worker import BackingOff, Idle, Rest, Stopping, Worker, WorkerStep, World
 from rekindle.actors.supervisor import actor as supervisor_actor
@@ -25,12 +25,12 @@ from rekindle.actors.supervisor.workers import Workers
 
 def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
     """A worker that is taken for dead is replaced while it still runs."""
-    right = backoff.proceed
+    right = restart_wait.proceed
 
     def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
         return right(replace(worker, lingering=None), phase, world)
 
-    for module in (backoff, on_process):
+    for module in (restart_wait, on_process):
         patch.setattr(module, "proceed", proceed)
 
     def advance(state: Any, trigger: Any, terms: Any) -> Any:

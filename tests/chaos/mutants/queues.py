@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rekindle.actors.facts.job_verdicts import own_end
 from rekindle.actors.facts.jobs import JobState, JobView, NewJob
-from rekindle.actors.rules import job_limits
-from rekindle.actors.rules.job_limits import JobLimits
+from rekindle.actors.rules import overdue_jobs
+from rekindle.actors.rules.job_verdicts import verdict_if_ended_for_it
+from rekindle.actors.rules.overdue_jobs import OverdueJobs
 from rekindle.persistence.jobs import memory_jobs
 from rekindle.persistence.jobs.chains.memory_chains import MemoryChains
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
@@ -21,27 +21,27 @@ from rekindle.persistence.jobs.memory_queues import MemoryQueues
 
 def never_ends_a_job_that_takes_too_long(patch: pytest.MonkeyPatch) -> None:
     """Only cancelled jobs are ended with their process."""
-    right = JobLimits.judge
+    right = OverdueJobs.judge
 
-    def judge(self: JobLimits, jobs: Any, *args: Any) -> Any:
+    def judge(self: OverdueJobs, jobs: Any, *args: Any) -> Any:
         return right(self, [replace(job, timeout_ms=None) for job in jobs], *args)
 
-    patch.setattr(JobLimits, "judge", judge)
+    patch.setattr(OverdueJobs, "judge", judge)
 
 
 def ends_a_job_before_its_time(patch: pytest.MonkeyPatch) -> None:
     """Every execution may take as long as the grace period, and no longer."""
-    patch.setattr(job_limits, "_left_s", lambda _job, _now: 0.0)
+    patch.setattr(overdue_jobs, "_left_s", lambda _job, _now: 0.0)
 
 
 def retries_what_took_too_long_at_once(patch: pytest.MonkeyPatch) -> None:
     """A job that took too long is put back as if its worker had been stopped."""
 
     def verdict(job: Any, end: Any, crashes: int) -> Any:
-        found = own_end(job, end, crashes)
+        found = verdict_if_ended_for_it(job, end, crashes)
         return None if found is not None and found.timed_out else found
 
-    patch.setattr(memory_jobs, "own_end", verdict)
+    patch.setattr(memory_jobs, "verdict_if_ended_for_it", verdict)
 
 
 def starts_jobs_that_have_expired(patch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from rekindle.actors.facts.jobs import (
     QueueStats,
     Verdict,
     all_queues,
-    judged,
     queue_stats,
     sound_count,
 )
+from rekindle.actors.rules.job_verdicts import verdict_after_crash
 
 
 @pytest.mark.parametrize(
@@ -25,25 +25,25 @@ from rekindle.actors.facts.jobs import (
     ],
 )
 def test_jr_03_a_job_is_requeued_twice_and_the_third_crash_convicts(before: int, verdict: Verdict) -> None:
-    assert judged(before, counted=True, retries=2, alone=False) == verdict
+    assert verdict_after_crash(before, counted=True, retries=2, alone=False) == verdict
 
 
 def test_a_budget_of_none_at_all_convicts_at_once() -> None:
-    assert judged(0, counted=True, retries=0, alone=False).error == "failed after 1 worker crash"
+    assert verdict_after_crash(0, counted=True, retries=0, alone=False).error == "failed after 1 worker crash"
 
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_without_a_limit_nothing_convicts(alone: bool) -> None:
-    assert judged(50, counted=True, retries=None, alone=alone) == Verdict(JobState.PENDING, 51)
+    assert verdict_after_crash(50, counted=True, retries=None, alone=alone) == Verdict(JobState.PENDING, 51)
 
 
 def test_dying_alone_convicts_before_the_budget_is_spent() -> None:
-    assert judged(1, counted=True, retries=2, alone=True).state is JobState.TOXIC
+    assert verdict_after_crash(1, counted=True, retries=2, alone=True).state is JobState.TOXIC
 
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_stop_counts_for_nothing(alone: bool) -> None:
-    assert judged(2, counted=False, retries=2, alone=alone) == Verdict(JobState.PENDING, 2)
+    assert verdict_after_crash(2, counted=False, retries=2, alone=alone) == Verdict(JobState.PENDING, 2)
 
 
 @pytest.mark.parametrize("stored", ["3", None, -1, 2.0, True, b"1"])

@@ -9,7 +9,7 @@ from tests.contract.records import death
 from rekindle.actors.errors import UnknownJobError
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.actors.facts.records import ClaimsReleased
-from rekindle.actors.gateways.api.job_handlers import LONGEST_ANSWER, job_detail, job_list
+from rekindle.actors.gateways.api.handlers.job_handlers import LONGEST_ANSWER, job_detail, job_list
 from rekindle.actors.gateways.serving.json_values import encode
 from rekindle.persistence.jobs.memory_jobs import MemoryJobs
 

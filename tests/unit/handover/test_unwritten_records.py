@@ -8,9 +8,9 @@ from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.records import DeathRecord, EventRecord, MetaSet, MirrorWiped, Record
 from rekindle.actors.handover import FORMAT, Estate, HandOver, HandOverError, Inheritance
 from rekindle.actors.handover.document import decode, encode
-from rekindle.actors.supervision.known_worker import KnownFleet
-from rekindle.actors.supervisor.left_behind import LeftBehind
-from rekindle.actors.system.memories import inherited_memory, inherited_records, leave_memory
+from rekindle.actors.supervision.handed_over_worker import HandedOverFleet
+from rekindle.actors.supervisor.handed_over_actors import HandedOverActors
+from rekindle.actors.system.actor_hand_over import inherited_memory, inherited_records, leave_memory
 
 DEATH = DeathRecord(
     component_id="w",
@@ -34,7 +34,7 @@ def inherited(estate: Estate) -> Inheritance:
 
 def test_they_are_the_same_afterwards_and_events_keep_their_numbers() -> None:
     estate = Estate()
-    memory = LeftBehind(fleet=KnownFleet(workers={}), health={}, processes={})
+    memory = HandedOverActors(fleet=HandedOverFleet(workers={}), health={}, processes={})
     written: tuple[Record, ...] = (MetaSet("a", "b"), DEATH, EVENT)
     leave_memory(estate, memory, (*written, MirrorWiped()))
     inheritance = inherited(estate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.actors.deaths.death import Cause
-from rekindle.actors.facts.notices import Notice
+from rekindle.actors.facts.notify_datagram import NotifyDatagram
 from rekindle.actors.rules.worker_health.watchdog import (
     Watchdog,
     after_notice,
@@ -13,7 +13,7 @@ from rekindle.actors.rules.worker_health.watchdog import (
     missed,
 )
 
-ALIVE = Notice(is_alive=True)
+ALIVE = NotifyDatagram(is_alive=True)
 
 
 def test_the_time_begins_when_the_worker_is_ready() -> None:
@@ -37,14 +37,14 @@ def test_a_worker_that_is_ready_once_more_is_not_given_less_time() -> None:
 def test_the_worker_may_change_the_interval_and_turn_it_off() -> None:
     watchdog = begun(Watchdog(), 0)
     assert deadline(watchdog) is None
-    watchdog = after_notice(watchdog, Notice(watchdog_s=4), 10)
+    watchdog = after_notice(watchdog, NotifyDatagram(watchdog_s=4), 10)
     assert deadline(watchdog) == 14
-    assert deadline(after_notice(watchdog, Notice(watchdog_s=0), 11)) is None
+    assert deadline(after_notice(watchdog, NotifyDatagram(watchdog_s=0), 11)) is None
 
 
 def test_a_worker_that_says_that_it_stops_has_the_time_of_its_stop_policy() -> None:
-    watchdog = after_notice(begun(Watchdog(every_s=2, stop_s=30), 0), Notice(is_stopping=True), 1)
-    watchdog = after_notice(watchdog, Notice(is_stopping=True), 20)
+    watchdog = after_notice(begun(Watchdog(every_s=2, stop_s=30), 0), NotifyDatagram(is_stopping=True), 1)
+    watchdog = after_notice(watchdog, NotifyDatagram(is_stopping=True), 20)
     assert (deadline(watchdog), missed(watchdog, 30)) == (31, None)
     found = missed(watchdog, 31)
     assert found is not None

@@ -17,7 +17,7 @@ from rekindle.actors.facts.records import (
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.rules.stop_ladder import Absent
 from rekindle.actors.spec.policies.stop_policy import Urgency
-from rekindle.actors.spec.policies.work_release import ReleasePolicy
+from rekindle.actors.spec.policies.work_item_policy import ReleasePolicy
 from rekindle.actors.supervision.worker import (
     CompareHealth,
     Halt,

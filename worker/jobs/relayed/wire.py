@@ -140,7 +140,7 @@ def read_queues(wanted: list[Any], queues: tuple[str, ...]) -> tuple[str, ...]:
         ValueError: it does not serve one of them.
     """
     if len(wanted) > len(queues) or any(queue not in queues for queue in wanted):
-        raise ValueError("a queue that this worker does not serve")
+        raise ValueError("the worker asks for a queue that it does not serve")
     return tuple(wanted)
 
 
@@ -162,7 +162,7 @@ def _check(name: str, value: object) -> None:
         return
     if name in _TEXTS and (value is None or checked_text(value, is_json=name in _JSON)):
         return
-    raise ValueError(f"a value {name[:40]!r} that an ending does not have")
+    raise ValueError(f"the ending has an unknown or invalid field {name[:40]!r}")
 
 
 # ── from the supervisor ──────────────────────────────────────────────────────────────────

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from rekindle.actors.simulation import Outcome, Scenario, Slack, Step, Tolerance, Watch, draw, unmet
+from rekindle.actors.simulation import HistoryCheck, Outcome, Scenario, Slack, Step, Tolerance, draw, unmet
+from rekindle.actors.simulation.history_check import violations
 from rekindle.actors.simulation.scenarios import moves
 from rekindle.actors.simulation.scenarios.history import (
     AnyEntry,
@@ -48,7 +49,6 @@ from rekindle.actors.simulation.scenarios.moves import (
 )
 from rekindle.actors.simulation.scenarios.worker_facts import WorkerFacts
 from rekindle.actors.simulation.virtual_run import bound_s
-from rekindle.actors.simulation.watch import violations
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .journal import Journal, entries_of
@@ -250,10 +250,10 @@ class RealRun:
             self.journal.note(Stored(at, "death", worker, generation, action, cleared, wall))
 
     def _facts(self, entries: list[AnyEntry]) -> Facts:
-        watch = Watch([role.spec for role in self.scenario.roles], self._slack())
+        check = HistoryCheck([role.spec for role in self.scenario.roles], self._slack())
         for entry in entries:
-            watch.take(entry)
-        return watch.facts
+            check.take(entry)
+        return check.facts
 
     def _count(self) -> None:
         """Record the counters of the database."""

@@ -38,5 +38,5 @@ def translated_words(words: list[str]) -> list[str]:
     """
     kept = inline_words(words)
     if any(is_marked(words[place]) for place in kept if place < len(words)):
-        raise LookupError("the number is in the text of a program")
+        raise LookupError("the text of a program contains the number, which cannot be replaced there")
     return [word if place in kept else translated(word) for place, word in enumerate(words)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rekindle.actors.gateways.settings.placeholders import argv_problems
+from rekindle.actors.gateways.settings.alert_command import argv_problems
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.processes.spawn.preflight import program_problem
 from rekindle.actors.spec.policies.alert_policy import AlertPolicy

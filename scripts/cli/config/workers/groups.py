@@ -12,7 +12,7 @@ from rekindle.actors.errors import SpecError
 from rekindle.actors.processes.spawn.preflight import missing
 from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartOn, RestartPolicy
-from rekindle.actors.spec.policies.work_release import ReleasePolicy
+from rekindle.actors.spec.policies.work_item_policy import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS
 from rekindle.actors.spec.program import Command, PythonCall
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec

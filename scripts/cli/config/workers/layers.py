@@ -18,7 +18,7 @@ from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.ready_policy import ReadyPolicy
 from rekindle.actors.spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from rekindle.actors.spec.policies.stop_policy import StopPolicy
-from rekindle.actors.spec.policies.work_release import ReleasePolicy
+from rekindle.actors.spec.policies.work_item_policy import ReleasePolicy
 from rekindle.actors.spec.presets import PRESETS, Preset
 from rekindle.actors.spec.surroundings import CgroupPolicy, Rlimits
 from rekindle.actors.spec.validation import settings_of

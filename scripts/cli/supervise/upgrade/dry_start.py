@@ -8,8 +8,8 @@ from rekindle import __version__
 from rekindle.actors import RekindleError, StoreError
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.handover import HandOverError, Inheritance
-from rekindle.actors.supervisor.left_behind import LeftBehind
-from rekindle.actors.system.memories import PART
+from rekindle.actors.supervisor.handed_over_actors import HandedOverActors
+from rekindle.actors.system.actor_hand_over import PART
 from rekindle.persistence.store_check import is_current
 
 from ...config import Config
@@ -27,7 +27,7 @@ def answer(problem: str | None) -> str:
 def objection(config: Config, inheritance: Inheritance) -> str | None:
     """Why this program could not take over; None if it could."""
     try:
-        memory = inheritance.look(PART, LeftBehind)
+        memory = inheritance.look(PART, HandedOverActors)
         inheritance.look(RUNNER, RunnerState)
         is_current(config.database)
     except HandOverError as error:

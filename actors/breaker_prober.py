@@ -21,7 +21,7 @@ from .spec.policies.breaker_policy import BreakerPolicy
 from .spec.probe import address
 
 
-class Prober:
+class BreakerProber:
     """Probes, and is silent once it is closed."""
 
     def __init__(self) -> None:

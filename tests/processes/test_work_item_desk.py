@@ -1,4 +1,4 @@
-"""The ReleaseDesk by itself: slow functions, and a machine without a free thread."""
+"""The WorkItemDesk by itself: slow functions, and a machine without a free thread."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rekindle.actors import (
     WorkReleaseFailed,
     command,
 )
-from rekindle.actors.release_desk import MOST_STUCK, ReleaseDesk
 from rekindle.actors.runtime.resilient_actor import tell
-from rekindle.actors.spec.policies.work_release import ReleaseOrder
+from rekindle.actors.spec.policies.work_item_policy import ReleaseOrder
 from rekindle.actors.system.inboxes import Inbox
+from rekindle.actors.work_item_desk import MOST_STUCK, WorkItemDesk
 
 
 def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_traces: None) -> None:
     returned, broker = threading.Event(), Inbox()
-    desk = ReleaseDesk("mark")
+    desk = WorkItemDesk("mark")
     desk.attend(broker)
     spec = WorkerSpec("w", command("true"))
 
@@ -47,7 +47,7 @@ def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_trace
 def test_a_release_without_a_free_thread_is_carried_out_with_the_next(
     monkeypatch: pytest.MonkeyPatch, no_traces: None
 ) -> None:
-    broker, desk = Inbox(), ReleaseDesk("mark")
+    broker, desk = Inbox(), WorkItemDesk("mark")
     desk.attend(broker)
     policy, spec = ReleasePolicy(call=lambda _item: True), WorkerSpec("w", command("true"))
     first, second = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ..facts.records import MetaSet
 
 
-class GatewayMemory:
+class RememberedTexts:
     """The remembered texts. Safe to use from any thread; never waits for the store."""
 
     def __init__(self, known: Mapping[str, str], keep: Callable[[MetaSet], object]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...views.health_summary import health_summary
-from ..serving.json_values import view
-from .request_bodies import HealthQuery
-from .route import Request
+from ....views.health_summary import health_summary
+from ...serving.json_values import view
+from ..request_bodies import HealthQuery
+from ..route import Request
 
 
 def health(request: Request) -> object:

@@ -15,8 +15,8 @@ from ..handover.document import convert
 from ..messages import Refused
 from ..messages.internal.hand_over import ReportMemory
 from ..runtime.resilient_actor import tell
-from ..supervision.known_worker import KnownFleet
-from ..supervisor.left_behind import LeftBehind
+from ..supervision.handed_over_worker import HandedOverFleet
+from ..supervisor.handed_over_actors import HandedOverActors
 from ..worker_proxy import KnownProcess
 from .assembly import Actors
 from .inboxes import Inbox
@@ -37,7 +37,7 @@ class KeptRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     record: Any
 
 
-def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> LeftBehind:
+def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> HandedOverActors:
     """Ask the Supervisor, the HealthMonitor and the proxies for what only they know.
 
     After the freeze the Supervisor does not refuse: what was begun goes on in the program that follows.
@@ -49,11 +49,11 @@ def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> Le
     health, answers = Inbox(), Inbox()
     tell(actors.monitor, ReportMemory(health))
     tell(actors.supervisor, ReportMemory(answers, final))
-    fleet: KnownFleet | Refused = answers.get(timeout_s)
+    fleet: HandedOverFleet | Refused = answers.get(timeout_s)
     if isinstance(fleet, Refused):
         raise RequestRefusedError(fleet.reason)
     known: list[KnownProcess] = [answers.get(timeout_s) for _ in range(fleet.proxies)]
-    return LeftBehind(
+    return HandedOverActors(
         fleet=fleet,
         health=health.get(timeout_s),
         processes={each.component_id: each for each in known},
@@ -61,7 +61,7 @@ def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> Le
 
 
 def leave_memory(
-    estate: Estate, memory: LeftBehind, unsaved: Iterable[Record | EventRecord] = (), at: float = 0.0
+    estate: Estate, memory: HandedOverActors, unsaved: Iterable[Record | EventRecord] = (), at: float = 0.0
 ) -> None:
     """Hand over what the actors know, and what could not be written: events keep their numbers."""
     unsaved = [each for each in unsaved if not isinstance(each, _OF_A_PROGRAM)]
@@ -70,9 +70,9 @@ def leave_memory(
     estate.leave(RECORDS, [KeptRecord(type(each).__name__, each) for each in unsaved])
 
 
-def inherited_memory(inheritance: Inheritance | None) -> LeftBehind | None:
+def inherited_memory(inheritance: Inheritance | None) -> HandedOverActors | None:
     """What the actors of the former program knew; None if this process was not upgraded."""
-    taken = None if inheritance is None else inheritance.take(PART, LeftBehind)
+    taken = None if inheritance is None else inheritance.take(PART, HandedOverActors)
     return None if taken is None else taken[0]
 
 

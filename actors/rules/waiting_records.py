@@ -39,7 +39,7 @@ MOST_BUNDLES_WAITING = 500
 """Above this many waiting records a death waits without the long parts of its bundle, to bound the memory."""
 
 
-class Batch:
+class WaitingRecords:
     """Records and events of one transaction."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Batch:
         self._compact_above = 0
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Batch:
+    def of(cls, records: Iterable[Record]) -> WaitingRecords:
         """These records, whose events are published already."""
         batch = cls()
         for record in records:
@@ -79,7 +79,7 @@ class Batch:
             self.mirror.pop(record.component_id, None)
         self._compact()
 
-    def put_back(self, earlier: Batch) -> None:
+    def put_back(self, earlier: WaitingRecords) -> None:
         """Put the records of a failed commit before those that arrived since."""
         removed = {record.component_id for record in self.records if isinstance(record, StateRemoved)}
         mirror = {id_: state for id_, state in earlier.mirror.items() if id_ not in removed}

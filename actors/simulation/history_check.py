@@ -91,7 +91,7 @@ _OF_WORKERS = frozenset(
 Hearer = Callable[[Any], Iterator[str] | None]
 
 
-class Watch:
+class HistoryCheck:
     """Checks entries against the rules as they are added."""
 
     def __init__(
@@ -175,7 +175,7 @@ def violations(
     slack: Slack = Slack(),  # noqa: B008
 ) -> tuple[Violation, ...]:
     """The violations in a history."""
-    watch = Watch(specs, slack)
+    check = HistoryCheck(specs, slack)
     for entry in entries:
-        watch.take(entry)
-    return tuple(watch.violations)
+        check.take(entry)
+    return tuple(check.violations)

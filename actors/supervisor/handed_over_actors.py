@@ -6,14 +6,14 @@ import msgspec
 
 from ..rules.worker_health.health_states import Healthy
 from ..rules.worker_health.known_health import KnownHealth
-from ..supervision.known_worker import KnownFleet
+from ..supervision.handed_over_worker import HandedOverFleet
 from ..worker_proxy import KnownProcess
 
 
-class LeftBehind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HandedOverActors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The memory of the Supervisor, the HealthMonitor and the proxies."""
 
-    fleet: KnownFleet
+    fleet: HandedOverFleet
     health: dict[str, KnownHealth]
     processes: dict[str, KnownProcess]
     last_event_id: int = 0

@@ -23,7 +23,7 @@ class JobOrders(msgspec.Struct, frozen=True):
     """In how many seconds the next job has to be ended; None: not known of any."""
 
 
-class JobLimits:
+class OverdueJobs:
     """Until when the jobs that have to end may run, by number and attempt."""
 
     def __init__(self) -> None:

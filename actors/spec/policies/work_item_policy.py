@@ -1,7 +1,7 @@
 """Pure: how a work item in an external tracker is released when its worker dies.
 
 The item is a ticket, a bead or a row of a tracker: the worker marked it as its current job, or the
-spec names it. A command with placeholders, a recipe or a Python function releases it. `release_desk`
+spec names it. A command with placeholders, a recipe or a Python function releases it. `work_item_desk`
 runs the tool; this module decides what to run and how to read the answer.
 """
 

@@ -26,7 +26,7 @@ from rekindle.actors.facts.records import (
     StateRemoved,
     StreakCleared,
 )
-from rekindle.actors.rules.batch import compacted
+from rekindle.actors.rules.waiting_records import compacted
 from rekindle.persistence import MemoryStore
 
 Counters = dict[str, tuple[object, ...]]

@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import msgspec
-
-from .jobs import JobState, Verdict, sound_count
-
-
-class ErrorRetries(msgspec.Struct, frozen=True):
-    """How often a worker's jobs are retried after an error, and after which delays."""
-
-    retries: int = 0
-    delay_s: float = 5.0
-    max_delay_s: float = 300.0
+from ..facts.jobs import ErrorRetries, JobState, Verdict, sound_count
 
 
 class HeldJob(Protocol):
@@ -52,10 +42,28 @@ class End(Protocol):
     def is_late(self) -> bool: ...
 
 
-def own_end(job: HeldJob, end: End, crash_count: int) -> Verdict | None:
+def verdict_after_crash(crash_count: int, *, counted: bool, retries: int | None, alone: bool) -> Verdict:
+    """The verdict on a job whose worker ended while executing it.
+
+    Args:
+        crash_count: the crashes that counted against it before.
+        counted: whether this end was a crash, not a stop on request.
+        retries: how often a job is requeued after a crash; None: always.
+        alone: it was suspected and ran alone, so no other job can be the cause.
+    """
+    if not counted:
+        return Verdict(JobState.PENDING, crash_count)
+    crashes = crash_count + 1
+    if retries is None or (crashes <= retries and not alone):
+        return Verdict(JobState.PENDING, crashes)
+    many = f"failed after {crashes} worker crash{'' if crashes == 1 else 'es'}"
+    return Verdict(JobState.TOXIC, crashes, f"{many}, the last one while it ran alone" if alone else many)
+
+
+def verdict_if_ended_for_it(job: HeldJob, end: End, crash_count: int) -> Verdict | None:
     """The verdict on a job for which its worker was ended: it was cancelled, or took too long.
 
-    None: it has to do with the job only as a suspect; see `judged`.
+    None: it has to do with the job only as a suspect; see `verdict_after_crash`.
     """
     if job.cancel_requested_at_wall_ms is not None:
         return Verdict(JobState.CANCELLED, crash_count)

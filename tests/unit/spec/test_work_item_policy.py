@@ -6,7 +6,7 @@ import pytest
 
 from rekindle.actors import Release, ReleasePolicy, SpecError
 from rekindle.actors.deaths.death import Exit
-from rekindle.actors.spec.policies.work_release import (
+from rekindle.actors.spec.policies.work_item_policy import (
     Recipe,
     br_refusal,
     filled,

@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ...errors import UnknownJobError
-from ...facts.jobs import JobCrash, JobError, JobProgress, JobState, JobView, QueueStats, Unique, all_queues
-from ...facts.queues import BatchAdded
-from ...ports import Jobs
-from ...spec.job_payload import JobSettings, checked_queue, new_jobs
-from ...system.queues.new_batch import add_batch
-from ..serving.json_values import CommandResult, encode, view, view_type
-from .request_bodies import BatchArguments, EnqueueArguments, InvalidRequestError, UniqueArguments
-from .route import Request
+from ....errors import UnknownJobError
+from ....facts.jobs import JobCrash, JobError, JobProgress, JobState, JobView, QueueStats, Unique, all_queues
+from ....facts.queues import BatchAdded
+from ....ports import Jobs
+from ....spec.job_payload import JobSettings, checked_queue, new_jobs
+from ....system.queues.new_batch import add_batch
+from ...serving.json_values import CommandResult, encode, view, view_type
+from ..request_bodies import BatchArguments, EnqueueArguments, InvalidRequestError, UniqueArguments
+from ..route import Request
 
 Crash = view_type(JobCrash)
 Error = view_type(JobError)

@@ -14,12 +14,12 @@ from ..rules.circuit_breaker import State as BreakerState
 from ..rules.restarts import RestartState
 from ..rules.schedules.timetable import Timetable
 from ..spec.policies.stop_policy import Urgency
-from ..spec.policies.work_release import Release, ReleaseOrder
+from ..spec.policies.work_item_policy import Release, ReleaseOrder
 from ..spec.worker_spec import WorkerSpec
 from .worker import OpenDeath, Phase, StopReason, Worker
 
 
-class KnownWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HandedOverWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What only the Supervisor knows of one worker."""
 
     phase: Phase
@@ -59,10 +59,10 @@ class CountedProcess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     recycle_at: float | None = None
 
 
-class KnownFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HandedOverFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What only the Supervisor knows."""
 
-    workers: dict[str, KnownWorker]
+    workers: dict[str, HandedOverWorker]
     proxies: int = 0
     """How many proxies report as well."""
     started: bool = True
@@ -79,9 +79,9 @@ class KnownFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     counted: dict[str, CountedProcess] = {}
 
 
-def known_worker(worker: Worker) -> KnownWorker:
+def known_worker(worker: Worker) -> HandedOverWorker:
     """What to hand over of a worker."""
-    return KnownWorker(
+    return HandedOverWorker(
         phase=worker.phase,
         generation=worker.generation,
         lingering=worker.lingering,
@@ -97,7 +97,7 @@ def known_worker(worker: Worker) -> KnownWorker:
     )
 
 
-def taken_over(spec: WorkerSpec, known: KnownWorker) -> Worker:
+def taken_over(spec: WorkerSpec, known: HandedOverWorker) -> Worker:
     """The worker as the former program left it."""
     return Worker(
         spec,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ...facts.runs import Run
-from ..serving.json_values import CommandResult, view, view_type
-from .route import Request
+from ....facts.runs import Run
+from ...serving.json_values import CommandResult, view, view_type
+from ..route import Request
 
 RunView = view_type(Run)
 

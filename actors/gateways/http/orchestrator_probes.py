@@ -22,7 +22,7 @@ FRESH_S = 1.0
 """How long an answer is used."""
 
 
-class Probes:
+class OrchestratorProbes:
     """Answers the probes; belongs to one event loop."""
 
     def __init__(self, report: Callable[[], Awaitable[StatusReport]]) -> None:

@@ -16,7 +16,7 @@ LONGEST_S = 7 * 24 * 3600.0
 """The longest time that a worker may ask for."""
 
 
-class Notice(msgspec.Struct, frozen=True):
+class NotifyDatagram(msgspec.Struct, frozen=True):
     """One datagram."""
 
     is_ready: bool = False
@@ -35,12 +35,12 @@ class Notice(msgspec.Struct, frozen=True):
     """The process that it names as its main process."""
 
 
-def parse(data: bytes) -> Notice:
+def parse(data: bytes) -> NotifyDatagram:
     """What a datagram says; of several lines with the same key the last one counts."""
     lines = (line.partition("=") for line in data.decode("utf-8", "replace").splitlines())
     fields = {key: value for key, equals, value in lines if equals}
     status = fields.get("STATUS")
-    return Notice(
+    return NotifyDatagram(
         is_ready=fields.get("READY") == "1",
         status=None if status is None else printable(status.strip()[:LONGEST_STATUS]),
         is_alive=fields.get("WATCHDOG") == "1",

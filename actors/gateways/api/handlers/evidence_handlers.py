@@ -5,22 +5,19 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from ...deaths.crash_bundle import Bundle, crashes_among
-from ...deaths.crash_groups import CrashGroup, grouped
-from ...errors import UnknownWorkerError
-from ...facts.records import DeathRecord
-from ...messages import WorkerStatus
-from ...views.bug_report import declared, without_secrets
-from ...views.setting_origin import Configuration
-from ...views.timeline import Timeline
-from ..serving.json_values import view, view_type
-from .request_bodies import InvalidRequestError, TimelineQuery
-from .route import Request
+from ....deaths.crash_bundle import Bundle, crashes_among
+from ....deaths.crash_groups import CrashGroup, grouped
+from ....facts.records import DeathRecord
+from ....messages import WorkerStatus
+from ....views.bug_report import declared, without_secrets
+from ....views.timeline import Timeline
+from ...serving.json_values import view, view_type
+from ..request_bodies import TimelineQuery
+from ..route import Request
 
 Evidence = view_type(Bundle)
 Group = view_type(CrashGroup)
@@ -67,14 +64,7 @@ class BugReport(msgspec.Struct, frozen=True, kw_only=True):
     bundles: list[Evidence]  # type: ignore[valid-type]
 
 
-class Declarations(msgspec.Struct, frozen=True):
-    """What every worker runs and by which policy, without secrets."""
-
-    workers: list[dict[str, Any]]
-
-
 WorkerTimeline = view_type(Timeline)
-EffectiveSettings = view_type(Configuration)
 
 
 def timeline(request: Request) -> object:
@@ -102,29 +92,6 @@ def bundles(request: Request) -> object:
 
 def bundle(request: Request) -> object:
     return view(request.operator.bundle(request.target, request.generation))
-
-
-def declaration(request: Request) -> object:
-    operator, id_ = request.operator, request.target
-    return without_secrets(declared(operator.spec(id_)), operator.secrets(id_))
-
-
-def declarations(request: Request) -> object:
-    found = []
-    for worker in request.operator.report().workers:
-        with suppress(UnknownWorkerError):  # it was removed meanwhile
-            found.append(declared(request.operator.spec(worker.component_id)))
-    return Declarations(found)
-
-
-def configuration(request: Request) -> object:
-    found = request.operator.configuration()
-    if found is None:
-        message = "the workers of this supervisor are declared by its host program, not by a file"
-        raise InvalidRequestError(404, "no_configuration", message)
-    operator = request.operator
-    secrets = {secret for spec in operator.report().workers for secret in operator.secrets(spec.component_id)}
-    return without_secrets(view(found), secrets)
 
 
 def bug_report(request: Request) -> object:

@@ -25,7 +25,7 @@ from .processes.run_tool import Ran, run_tool
 from .processes.spawn.spawner import environment_of
 from .processes.watch.output_tail import OutputTail
 from .runtime.resilient_actor import tell
-from .spec.policies.work_release import (
+from .spec.policies.work_item_policy import (
     Recipe,
     Release,
     ReleaseOrder,
@@ -62,7 +62,7 @@ class ReleaseError(Exception):
         self.output = output
 
 
-class ReleaseDesk:
+class WorkItemDesk:
     """Where releases are asked for."""
 
     def __init__(self, mark: str) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ...errors import RequestRefusedError
-from ...facts.alert import Alert, AlertKind
-from ..serving.json_values import CommandResult
-from .request_bodies import Text
-from .route import Request
+from ....errors import RequestRefusedError
+from ....facts.alert import Alert, AlertKind
+from ...serving.json_values import CommandResult
+from ..request_bodies import Text
+from ..route import Request
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
