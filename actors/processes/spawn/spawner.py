@@ -5,9 +5,7 @@ stdout and stderr into pipes and, if it reports health, one end of a pair of soc
 channel. A Python function also gets a small file in memory of fixed size for its crash dump.
 No other descriptor of the supervisor is open in it.
 
-No Python code runs between fork and exec, except for a worker of another user: with a `preexec_fn` the
-fork copies the page tables of the supervisor (3.5 ms at 45 MB) and runs Python beside locks that no thread
-will release.
+No Python code runs between fork and exec, except for a worker of another user.
 """
 
 from __future__ import annotations
