@@ -180,7 +180,7 @@ CREATE TABLE rekindle_node (
 	renewals BIGINT NOT NULL,
 	lease_until_ms BIGINT NOT NULL,
 	testified_at_wall_ms BIGINT NOT NULL,
-	members TEXT NOT NULL,
+	members TEXT NOT NULL, drain_until_ms BIGINT,
 	CONSTRAINT pk_rekindle_node PRIMARY KEY (id)
 )
 
@@ -412,4 +412,4 @@ CREATE TRIGGER rekindle_job_tally_deleted AFTER DELETE ON rekindle_job WHEN OLD.
             many = rekindle_job_tally.many + excluded.many,
             busy_ms = rekindle_job_tally.busy_ms + excluded.busy_ms; END
 
-INSERT INTO rekindle_alembic_version (version_num) VALUES ('0021')
+INSERT INTO rekindle_alembic_version (version_num) VALUES ('0022')

@@ -279,9 +279,12 @@ class Agent(ResilientActor):
         """Start, change, stop and give back what the assignments say."""
         may_run = self._lease is not None and leases.may_run(self._lease, self._clock.monotonic())
         wishes = {wish.component_id: wish for wish in answer.wishes}
-        todo = held.todo(self._holdings, answer.assignments, may_run)
+        overdue = any(node.id == self._node.id and node.is_overdue(answer.now_ms) for node in answer.living)
+        todo = held.todo(self._holdings, answer.assignments, may_run, overdue=overdue)
         for component_id, epoch in todo.stop:
             self._host.stop(component_id, epoch)
+        for component_id, epoch in todo.kill:
+            self._host.kill(component_id, epoch)
         for assignment in todo.give_back:
             self._give_back(assignment, answer)
         for component_id in self._holdings.running:

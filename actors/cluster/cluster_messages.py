@@ -195,6 +195,8 @@ class SetNodeState(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     by: str
     only_from: tuple[NodeState, ...]
+    deadline_ms: int | None = None
+    """Of a drain: after this time what is left is killed."""
 
 
 class PutWish(msgspec.Struct, frozen=True):

@@ -81,6 +81,10 @@ class Host(Protocol):
         """End a worker by its own stop policy, without counting it, and supervise it no longer."""
         ...
 
+    def kill(self, component_id: str, epoch: int) -> None:
+        """End a worker by SIGKILL that was told to stop under this epoch; the death is not counted."""
+        ...
+
     def fence(self) -> None:
         """End all workers by SIGKILL that may not run without a lease, and supervise them no longer.
 

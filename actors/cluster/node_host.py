@@ -148,6 +148,11 @@ class NodeHost:
             del self._epochs[component_id]
             tell(self._supervisor, RemoveWorker(component_id, moves=True))
 
+    def kill(self, component_id: str, epoch: int) -> None:
+        """Kill a worker that was told to stop under this epoch."""
+        if self._epochs.get(component_id, epoch) == epoch:  # no later one was started meanwhile
+            tell(self._supervisor, FenceWorkers(ids=(component_id,)))
+
     def fence(self) -> None:
         """Kill all workers, and supervise them no longer."""
         if self._epochs:

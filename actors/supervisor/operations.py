@@ -132,8 +132,10 @@ class Operations:
                 self._declarations.remove(id_, reply_to, StopReason.MOVE if moves else StopReason.REMOVAL)
                 self._upkeep.recycle_due()
                 self._breakers.specs_changed()
-            case FenceWorkers(reply_to=reply_to):
-                self._workers.stop(self._choice.chosen(None), Urgency.KILL, StopReason.FENCED, reply_to)
+            case FenceWorkers(ids=ids, reply_to=reply_to):
+                there = None if ids is None else tuple(each.id for each in self._choice.known(ids))
+                chosen = self._choice.chosen(there)
+                self._workers.stop(chosen, Urgency.KILL, StopReason.FENCED, reply_to)
                 self._recheck()
             case ChangeWorkers(specs=specs, reply_to=reply_to, versions=versions):
                 self._declarations.replace(specs, versions, reply_to)

@@ -54,6 +54,12 @@ class ClusterDesk:
         with self._begun() as connection:
             return read_cluster(connection)
 
+    def leader(self) -> str | None:
+        """The id of the node whose coordinator acts, if one does."""
+        with self._begun() as connection:
+            found: str | None = connection.execute(sql.LEADER).scalar()
+            return found or None
+
     def restarts(self) -> dict[str, int]:
         """By worker: the restarts on all nodes since the last reset."""
         tenures: defaultdict[str, list[Tenure]] = defaultdict(list)

@@ -78,7 +78,8 @@ END_TENURES = text(
 )
 
 SET_NODE_STATE = text(
-    """UPDATE rekindle_node SET state = :state, state_reason = :reason, state_by = :by
+    f"""UPDATE rekindle_node SET state = :state, state_reason = :reason, state_by = :by,
+        drain_until_ms = {NOW} + CAST(:deadline_ms AS bigint)
     WHERE id = :node_id AND state = ANY(:only_from) AND (
         :state <> 'left' OR NOT EXISTS (SELECT 1 FROM rekindle_assignment WHERE node_id = :node_id)
     ) RETURNING id"""
@@ -174,6 +175,11 @@ UNPLACE_REMOVED = text(
 
 # Not a lock of a session: the session of a frozen leader lasts, and no other one would follow it. An end that
 # is further away than any leader sets it was written before the clock of the database was set back.
+LEADER = text(
+    f"""SELECT split_part(value, ':', 1) FROM rekindle_meta
+    WHERE key = 'cluster leader' AND CAST(split_part(value, ' ', 2) AS bigint) >= {NOW}"""
+)
+
 LEAD = text(
     f"""INSERT INTO rekindle_meta AS m (key, value)
     VALUES ('cluster leader', CAST(:leader AS text) || ' ' || ({NOW} + :term_ms))

@@ -61,7 +61,7 @@ def server_url(where: str | Path) -> URL:
 class PostgresCluster:
     """The `ClusterStore` port on a PostgreSQL server."""
 
-    def __init__(self, where: str, *, lease_s: float) -> None:
+    def __init__(self, where: str, *, lease_s: float, node_id: str = "") -> None:
         """Bring the tables up to date.
 
         Raises:
@@ -73,7 +73,7 @@ class PostgresCluster:
         with translated(self.name):
             migrate.upgrade(engine, self.name)
         answers_s = lease_s / 3
-        self._name, self._term_ms = secrets.token_hex(8), round(lease_s * 500)
+        self._name, self._term_ms = f"{node_id}:{secrets.token_hex(8)}", round(lease_s * 500)
         """How it leads: for so long after each reading, unless it reads again."""
         self._engine = _impatient_engine(url, answers_s)
         self._renewals = ClusterLane("lease", self._engine, self.name, patience_s=answers_s)

@@ -31,6 +31,7 @@ class NodeRow(Model):
     lease_until_ms: Mapped[int]
     testified_at_wall_ms: Mapped[int]
     members: Mapped[str]
+    drain_until_ms: Mapped[int | None]
 
 
 class WishRow(Model):

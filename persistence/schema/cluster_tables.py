@@ -27,6 +27,7 @@ NODE = Table(
     *map(_text, ("labels", "capacity", "engine_node", "state", "state_reason", "state_by", "held")),
     *map(_number, ("incarnation", "renewals", "lease_until_ms", "testified_at_wall_ms")),
     _text("members"),
+    _number("drain_until_ms", nullable=True),
 )
 WISH = Table(
     "rekindle_wish",

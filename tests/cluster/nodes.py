@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,7 @@ PATIENCE_S = 90.0
 LEASE_S = 3.0
 
 WORKER = """
+[ -e "{folder}/$REKINDLE_WORKER.deaf" ] && trap "" TERM
 while :; do
   echo "$EPOCHREALTIME $REKINDLE_NODE $$ $REKINDLE_TOKEN" >> "{folder}/$REKINDLE_WORKER.trace"
   if [ -e "{folder}/$REKINDLE_WORKER.crash" ]; then rm "{folder}/$REKINDLE_WORKER.crash"; exit 3; fi
@@ -120,7 +121,7 @@ class Nodes:
         """What `rekindle cluster status` says, without the half second that a command takes to start."""
         desk = ClusterDesk(self.database)
         try:
-            return document("test", desk.read(), desk.restarts())
+            return document("test", desk.read(), desk.restarts(), desk.leader(), desk.name)
         finally:
             desk.close()
 
@@ -220,6 +221,14 @@ class Nodes:
     def _fresh(self, component_id: str, elsewhere_than: str) -> str | None:
         found = self.runs_on(component_id)
         return None if found == elsewhere_than else found
+
+    @contextmanager
+    def deaf(self, component_id: str = "worker:web:0") -> Iterator[None]:
+        """Let the processes of a worker that start meanwhile ignore SIGTERM."""
+        file = self.folder / f"{component_id}.deaf"
+        file.touch()
+        yield
+        file.unlink()
 
     def crash(self, component_id: str = "worker:web:0") -> None:
         """Let a worker crash, and wait until it does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import pytest
 from tests.cluster.nodes import LEASE_S, Nodes, until
@@ -148,9 +149,29 @@ def test_a_drain_moves_all_workers_and_a_move_one_of_them(nodes: Nodes) -> None:
     nodes.order("move", W, "k1")
     until(lambda: nodes.runs_on(W) == "k1", "the move")
     assert [each for each in nodes.places().values() if each == "k1"] == ["k1"]
+    planned = nodes.order("rebalance", "--dry-run")
+    assert planned.count("k2 -> k1") == 1
+    assert nodes.places()[W] == "k1"
+    assert nodes.order("rebalance") == planned
+    assert sorted(str(each) for each in nodes.places().values()) == ["k1", "k1", "k2", "k2"]
+    assert "nothing moves" in nodes.order("rebalance", "--dry-run")
     assert nodes.order("move", "worker:none:0", "k1", code=4)
     nodes.assert_sound(*ids)
     assert [nodes.restarts(id_) for id_ in ids] == [0, 0, 0, 0]
+
+
+def test_a_worker_that_does_not_stop_is_killed_at_the_deadline_of_a_drain(nodes: Nodes) -> None:
+    nodes.workers()
+    nodes.join("k1", "k2", more="[worker.web.stop]\nask_s = 300\nterm_s = 300")
+    with nodes.deaf(W):
+        nodes.apply("k1")
+        first = nodes.until_runs()
+    began = time.monotonic()
+    nodes.order("drain", first, "--deadline", "2s")
+    assert time.monotonic() - began < 60
+    assert nodes.until_runs(elsewhere_than=first) != first
+    assert nodes.restarts() == 0
+    nodes.assert_sound()
 
 
 def test_a_changed_file_changes_the_workers_where_they_run(nodes: Nodes) -> None:
@@ -160,11 +181,16 @@ def test_a_changed_file_changes_the_workers_where_they_run(nodes: Nodes) -> None
     nodes.until_runs("worker:web:0", "worker:web:1")
     places = nodes.places()
     nodes.describe("k1", more='[worker.web.env]\nVERSION = "2"')
+    planned = nodes.run("cluster", "apply", str(nodes.file("k1")), "--dry-run")
+    assert f"restarted  {places[W]}" in planned
+    assert "its settings changed" in planned
     nodes.apply("k1")
     until(lambda: all(len(nodes.lives(id_)) == 2 for id_ in places), "new processes")
     assert nodes.places() == places
     nodes.workers(1)
     nodes.describe("k1")
+    planned = nodes.run("cluster", "apply", str(nodes.file("k1")), "--dry-run")
+    assert f"stopped    {places['worker:web:1']}" in planned
     nodes.apply("k1")
     until(lambda: list(nodes.places()) == [W], "the second worker to be removed")
     until(lambda: nodes.runs_on("worker:web:1") is None, "it to end")
@@ -176,6 +202,8 @@ def test_a_worker_that_fits_nowhere_is_unplaced_with_the_reason_of_each_node(nod
     nodes.join("k1")
     nodes.apply("k1")
     until(lambda: "k1" in nodes.status()["workers"][0]["why"], "the reason")
+    said = nodes.order("status")
+    assert "test: 1 nodes, leader k1, database ok, 1 workers, 1 unplaced" in said
     assert nodes.status()["workers"][0]["phase"] == "unplaced"
     nodes.join("k2", cluster='labels = { disk = "ssd" }')
     assert nodes.until_runs() == "k2"

@@ -82,3 +82,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The last renewal by which the node confirmed that it is part of the majority."""
     members: tuple[str, ...] = ()
     """The ids of the nodes of which a majority keeps this node's lease when the database is away."""
+    drain_until_ms: int | None = None
+    """From then on a draining node kills what it still has, and `min_healthy` does not hold it back."""
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Whether it drains, and the deadline of that has passed."""
+        until = self.drain_until_ms
+        return self.state is NodeState.DRAINING and until is not None and until <= now_ms

@@ -1,7 +1,7 @@
 """Pure: what an agent does about the workers that are assigned to it, and about those that it runs.
 
     assigned, placed     ─ not running, right held, epoch never ended here ─▶ start
-    assigned, releasing  ─ running ─▶ stop; not running ─▶ give back
+    assigned, releasing  ─ running ─▶ stop (or kill: its time is over); not running ─▶ give back
     assigned, placed     ─ not running, epoch ended here ─▶ give back again: the database did not hear it
     not assigned, or under another epoch ─ running ─▶ stop
     no right ─ running ─▶ kill (fenced): the same epoch may start again when the right returns
@@ -35,11 +35,16 @@ class Todo(msgspec.Struct, frozen=True, kw_only=True):
     start: tuple[Assignment, ...] = ()
     stop: tuple[tuple[str, int], ...] = ()
     """Stopped by their own ladder, and not counted."""
+    kill: tuple[tuple[str, int], ...] = ()
+    """Those of them that have no time for that."""
     give_back: tuple[Assignment, ...] = ()
 
 
-def todo(holdings: Holdings, assigned: Iterable[Assignment], may_run: bool) -> Todo:
-    """What to start, stop and give back; `assigned` are all assignments of this node."""
+def todo(holdings: Holdings, assigned: Iterable[Assignment], may_run: bool, *, overdue: bool = False) -> Todo:
+    """What to start, stop and give back; `assigned` are all assignments of this node.
+
+    `overdue`: the node had until now to stop its workers.
+    """
     by_id = {each.component_id: each for each in assigned}
     stop = [
         (component_id, epoch)
@@ -50,6 +55,7 @@ def todo(holdings: Holdings, assigned: Iterable[Assignment], may_run: bool) -> T
     return Todo(
         start=tuple(each for each in idle if may_run and _may_start(holdings, each)),
         stop=tuple(stop),
+        kill=tuple(stop) if overdue else (),
         give_back=tuple(each for each in idle if _must_give_back(holdings, each)),
     )
 

@@ -5,7 +5,7 @@
     an operator ───┘
 
 Stop first, always: two processes of one worker never run. A drain takes as many copies of a group at a time
-as `min_healthy` allows, one by one if nothing is said.
+as `min_healthy` allows, one by one if nothing is said; after its deadline it takes all that are left.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from ..cluster_messages import BeginRelease, RemoveWish
 from ..facts.nodes import Node, NodeState
@@ -37,7 +38,7 @@ def releases(fleet: Fleet) -> tuple[BeginRelease, ...]:
     found = [*_unwanted(fleet)]
     absent = _absent(fleet)
     for assignment, wish, node in sorted(_on_draining_nodes(fleet), key=lambda each: each[0].component_id):
-        if absent[wish.group] < _most_absent(fleet, wish):
+        if node.is_overdue(fleet.now_ms) or absent[wish.group] < _most_absent(fleet, wish):
             absent[wish.group] += 1
             reason = f"{node.name} is draining"
             found.append(BeginRelease(component_id=wish.component_id, epoch=assignment.epoch, reason=reason))
@@ -147,8 +148,11 @@ def _node_of(fleet: Fleet, component_id: str) -> str | None:
 
 
 def rebalancing(fleet: Fleet) -> tuple[Move, ...]:
-    """The next moves towards even nodes: at most one of each group, and none that gains nothing."""
-    occupancy = Occupancy(fleet)
+    """The next moves towards even nodes: at most one of each group, and none that gains nothing.
+
+    A group that misses as many copies as `min_healthy` allows stays as it is.
+    """
+    occupancy, absent = Occupancy(fleet), _absent(fleet)
     moves: dict[str, Move] = {}
     for assignment in sorted(fleet.assignments.values(), key=lambda each: each.component_id):
         wish = fleet.wishes.get(assignment.component_id)
@@ -157,9 +161,26 @@ def rebalancing(fleet: Fleet) -> tuple[Move, ...]:
             continue
         if wish.pinned is not None or wish.place.pack or wish.wanted is not Wanted.RUN:
             continue
+        if absent[wish.group] >= _most_absent(fleet, wish):
+            continue
         if (move := _better_place(fleet, occupancy, wish, source)) is not None:
             moves[wish.group] = move
     return tuple(moves.values())
+
+
+def all_moves(fleet: Fleet) -> tuple[Move, ...]:
+    """All moves of a rebalancing, round after round, if nothing else changes meanwhile."""
+    found: list[Move] = []
+    for _ in fleet.wishes:
+        if not (moves := rebalancing(fleet)):
+            break
+        found += moves
+        moved = {
+            each.component_id: replace(fleet.assignments[each.component_id], node_id=each.target)
+            for each in moves
+        }
+        fleet = replace(fleet, assignments={**fleet.assignments, **moved})
+    return tuple(found)
 
 
 def _better_place(fleet: Fleet, occupancy: Occupancy, wish: Wish, source: Node) -> Move | None:

@@ -90,6 +90,7 @@ class ClusterTables:
                 lease_until_ms=known.lease_until_ms,
                 testified_at_wall_ms=known.testified_at_wall_ms,
                 members=known.members,
+                drain_until_ms=known.drain_until_ms,
             )
         self.nodes[node.id] = node
         held = tuple(self.held_by.get(node.id, {}).values())
@@ -290,7 +291,12 @@ class ClusterTables:
             return False
         held = change.state if change.state.is_member else node.held
         self.nodes[node.id] = replace(
-            node, state=change.state, held=held, state_reason=change.reason, state_by=change.by
+            node,
+            state=change.state,
+            held=held,
+            state_reason=change.reason,
+            state_by=change.by,
+            drain_until_ms=None if change.deadline_ms is None else now_ms + change.deadline_ms,
         )
         return True
 

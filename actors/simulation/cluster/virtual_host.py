@@ -125,6 +125,12 @@ class VirtualHost:
         takes_s = self._run.chance.uniform(0.0, 1.0) if self._node.process(component_id) else 0.0
         self._node.later(takes_s, self, StopDue(component_id, epoch))
 
+    def kill(self, component_id: str, epoch: int) -> None:
+        """End a worker that takes too long to stop."""
+        worker = self._workers.get(component_id)
+        if worker is not None and worker.is_stopping and worker.order.assignment.epoch == epoch:
+            self._node.later(0.0, self, StopDue(component_id, epoch))
+
     def fence(self) -> None:
         """End all workers at once that may not run without a lease."""
         for component_id, worker in list(self._workers.items()):

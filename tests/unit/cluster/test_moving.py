@@ -15,6 +15,7 @@ from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
 from rekindle.actors.cluster.rules.moving import (
     Departure,
+    all_moves,
     departure,
     inhabitants,
     rebalancing,
@@ -24,7 +25,7 @@ from rekindle.actors.cluster.rules.moving import (
 from rekindle.actors.cluster.rules.placement import plan
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
-from .fleets import copies_of, fleet, node, rebalanced, wish, with_changes
+from .fleets import NOW_MS, copies_of, fleet, node, rebalanced, wish, with_changes
 
 A, B, C = node("a"), node("b"), node("c")
 DRAINING = node("a", NodeState.DRAINING)
@@ -50,6 +51,20 @@ def test_a_drain_takes_one_copy_of_a_group_at_a_time() -> None:
 def test_a_drain_takes_as_many_at_a_time_as_must_not_stay_healthy() -> None:
     found = fleet([DRAINING, B], copies_of("web", 3, min_healthy=1), THREE_ON_A)
     assert released(found) == ["web:0", "web:1"]
+
+
+def test_a_drain_whose_deadline_has_passed_takes_all_that_are_left() -> None:
+    found = fleet([replace(DRAINING, drain_until_ms=NOW_MS), B], copies_of("web", 3), THREE_ON_A)
+    assert released(found) == ["web:0", "web:1", "web:2"]
+    soon = replace(DRAINING, drain_until_ms=NOW_MS + 1)
+    assert released(replace(found, nodes={**found.nodes, "a": soon})) == ["web:0"]
+
+
+def test_a_rebalancing_shows_all_of_its_moves_and_leaves_a_group_that_misses_a_copy() -> None:
+    found = fleet([A, B], copies_of("web", 4), dict.fromkeys(("web:0", "web:1", "web:2", "web:3"), "a"))
+    assert [(each.component_id, each.target) for each in all_moves(found)] == [("web:0", "b"), ("web:1", "b")]
+    missing = fleet([A, B], copies_of("web", 4), THREE_ON_A)
+    assert all_moves(missing) == ()
 
 
 def test_a_copy_that_is_on_its_way_counts_as_absent() -> None:

@@ -6,6 +6,7 @@ import click
 
 from ..help import Subcommands
 from .nodes.applying import apply
+from .nodes.balance import rebalance
 from .nodes.joining import join, leave
 from .nodes.looking import status
 from .nodes.steering import cordon, drain, forget, move, uncordon
@@ -28,6 +29,6 @@ def cluster() -> None:
     """
 
 
-for _command in (join, leave, apply, status, cordon, uncordon, drain, move, forget):
+for _command in (join, leave, apply, status, cordon, uncordon, drain, move, rebalance, forget):
     cluster.add_command(_command)
 cluster.add_command(try_, "try")

@@ -74,7 +74,9 @@ class ClusterNode:
         )
         try:
             _claim_name(config.shared_database, settings.name)
-            self._store = PostgresCluster(config.shared_database, lease_s=settings.lease_s)
+            self._store = PostgresCluster(
+                config.shared_database, lease_s=settings.lease_s, node_id=_node_id(config.state_dir)
+            )
         except BaseException:
             self._peers.close()
             raise

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ....console.options import json_option, print_json
+from ....render.status_table import table
 from ....render.text import printable
 from .desk import file_argument, loaded, opened
+from .preview import Outlook, preview
 
 if TYPE_CHECKING:
     from rekindle.actors.cluster.cluster_messages import Change, ClusterRead
@@ -25,7 +27,8 @@ def apply(file: Path, dry_run: bool, as_json: bool) -> None:
     """Let the cluster run exactly the workers of a file.
 
     New workers are placed, missing ones stopped and removed. A worker whose settings changed gets a
-    new process on its node; one whose place alone changed stays where it is.
+    new process on its node; one whose place alone changed stays where it is. With --dry-run it says what
+    would run where, and why.
 
     \b
       $ rekindle cluster apply prod.toml --dry-run
@@ -39,14 +42,29 @@ def apply(file: Path, dry_run: bool, as_json: bool) -> None:
         changes = _changes(read, wanted)
         if not dry_run:
             desk.change(*(change for found in changes.values() for change in found.values()))
+    outlook = preview(read, [change for found in changes.values() for change in found.values()])
     if as_json:
-        print_json({"dry_run": dry_run} | {kind: sorted(found) for kind, found in changes.items()})
+        print_json(
+            {"dry_run": dry_run, **{kind: sorted(found) for kind, found in changes.items()}}
+            | ({"places": [each._asdict() for each in outlook]} if dry_run else {})
+        )
         return
     for kind, found in changes.items():
         for component_id in sorted(found):
             click.echo(f"{kind:<9} {printable(component_id)}")
+    if dry_run:
+        for line in _outlook_lines(outlook):
+            click.echo(line)
     if not any(changes.values()):
         click.echo("nothing changes")
+
+
+def _outlook_lines(outlook: Sequence[Outlook]) -> list[str]:
+    rows = [
+        (printable(each.component_id), each.what, printable(each.node or "-"), printable(each.why))
+        for each in outlook
+    ]
+    return ["", *table(("WORKER", "THEN", "NODE", "WHY"), rows)] if rows else []
 
 
 def _changes(read: ClusterRead, wanted: Mapping[str, Wish]) -> dict[str, dict[str, Change]]:

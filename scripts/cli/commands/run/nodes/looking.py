@@ -34,8 +34,7 @@ def status(file: Path, as_json: bool) -> None:
     assert config.cluster is not None
     with opened(config) as desk:
         read = desk.read()
-        counts = desk.restarts()
-    found = document(config.cluster.name, read, counts)
+        found = document(config.cluster.name, read, desk.restarts(), desk.leader(), desk.name)
     if as_json:
         print_json(found)
         return
@@ -43,8 +42,12 @@ def status(file: Path, as_json: bool) -> None:
         click.echo(line)
 
 
-def document(name: str, read: ClusterRead, counts: dict[str, int]) -> dict[str, Any]:
-    """The state of a cluster as JSON."""
+def document(
+    name: str, read: ClusterRead, counts: dict[str, int], leader: str | None = None, database: str = ""
+) -> dict[str, Any]:
+    """The state of a cluster as JSON; `leader`: the id of the node whose coordinator acts."""
+    from rekindle.actors.cluster.facts.tenures import Phase
+
     names = {node.id: node.name for node in read.nodes}
     many = Counter(each.node_id for each in read.assignments if each.node_id is not None)
     failed = {
@@ -52,6 +55,9 @@ def document(name: str, read: ClusterRead, counts: dict[str, int]) -> dict[str, 
     }
     return {
         "cluster": name,
+        "leader": None if leader is None else names.get(leader, leader),
+        "database": database,
+        "unplaced": sum(each.phase is Phase.UNPLACED for each in read.assignments),
         "nodes": [_node(node, read.now_ms, many[node.id]) for node in read.nodes],
         "workers": [
             {
@@ -87,8 +93,10 @@ def _node(node: Node, now_ms: int, workers: int) -> dict[str, Any]:
 
 def _lines(document: dict[str, Any]) -> list[str]:
     nodes, workers = document["nodes"], document["workers"]
-    homeless = sum(each["phase"] == "unplaced" for each in workers)
-    head = f"{document['cluster']}: {len(nodes)} nodes, {len(workers)} workers, {homeless} unplaced"
+    head = (
+        f"{document['cluster']}: {len(nodes)} nodes, leader {document['leader'] or 'none'}, database ok,"
+        f" {len(workers)} workers, {document['unplaced']} unplaced"
+    )
     rows = [
         (
             printable(each["name"]),
@@ -99,6 +107,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
         )
         for each in nodes
     ]
+    head = printable(head)
     lines = [head, "", *table(("NODE", "STATE", "LEASE", "WORKERS", "WHY"), rows)] if rows else [head]
     placed = [
         (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ....console.exits import NO_SUCH_WORKER, say
+from ....console.options import duration
 from ....render.text import printable
 from .departures import end_with, wait_for_departure
 from .desk import file_option, loaded, node_named, opened, operator, reason_option
@@ -56,20 +57,28 @@ def uncordon(name: str, file: Path) -> None:
 @click.option(
     "--wait/--no-wait", default=True, help="Wait until its workers have other nodes.  [default: wait]"
 )
-def drain(name: str, file: Path, reason: str, wait: bool) -> None:
+@click.option(
+    "--deadline",
+    "deadline_s",
+    callback=duration,
+    metavar="TIME",
+    help="After this time, kill what is left: 90s, 30m, 2h, 1d.",
+)
+def drain(name: str, file: Path, reason: str, wait: bool, deadline_s: float | None) -> None:
     """Move all workers of a node elsewhere, as many at a time as min_healthy allows.
 
     Each is stopped by its own stop settings, then starts on another node. None of it counts against
-    a worker. The node takes no workers until you uncordon it.
+    a worker. The node takes no workers until you uncordon it. With --deadline, workers that are left by
+    then are killed and start elsewhere at once, whatever min_healthy says.
 
     Exit code 1 means that no other node takes some of them; their names and the reasons are printed.
 
     \b
-      $ rekindle cluster drain k2 --file prod.toml --reason "new kernel"
+      $ rekindle cluster drain k2 --file prod.toml --reason "new kernel" --deadline 10m
     """
     from rekindle.actors.cluster.facts.nodes import NodeState
 
-    _set(file, name, NodeState.DRAINING, reason)
+    _set(file, name, NodeState.DRAINING, reason, deadline_s)
     if not wait:
         click.echo(f"{printable(name)} is draining; see: rekindle cluster status")
         return
@@ -136,7 +145,7 @@ def forget(name: str, file: Path) -> None:
     click.echo(f"{printable(name)} is forgotten")
 
 
-def _set(file: Path, name: str, state: NodeState, reason: str) -> None:
+def _set(file: Path, name: str, state: NodeState, reason: str, deadline_s: float | None = None) -> None:
     from rekindle.actors.cluster.cluster_messages import SetNodeState
     from rekindle.actors.cluster.facts.nodes import NodeState
 
@@ -144,7 +153,12 @@ def _set(file: Path, name: str, state: NodeState, reason: str) -> None:
     with opened(loaded(file)) as desk:
         node = node_named(desk.read(), name)
         order = SetNodeState(
-            node_id=node.id, state=state, reason=reason, by=operator() if reason else "", only_from=members
+            node_id=node.id,
+            state=state,
+            reason=reason,
+            by=operator() if reason else "",
+            only_from=members,
+            deadline_ms=None if deadline_s is None else round(deadline_s * 1000),
         )
         if not desk.change(order)[0].applied:
             raise click.ClickException(f"{name} is {node.state.value}: it must join first")
