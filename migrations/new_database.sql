@@ -145,7 +145,7 @@ CREATE TABLE rekindle_job_crash (
 	exit_code INTEGER,
 	signal INTEGER,
 	output TEXT NOT NULL
-)
+, began_at_wall_ms BIGINT)
 
 CREATE TABLE rekindle_job_tally (
 	queue TEXT NOT NULL,

@@ -99,6 +99,8 @@ class JobError(msgspec.Struct, frozen=True, kw_only=True):
     at_wall_ms: int
     component_id: str
     error: str
+    began_at_wall_ms: int | None = None
+    """When that execution began; None: an older version stored it."""
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +209,8 @@ class JobCrash(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None
     output: tuple[str, ...]
     """The last lines that the worker wrote."""
+    began_at_wall_ms: int | None = None
+    """When that execution began; None: an older version stored it."""
 
 
 class Unique(msgspec.Struct, frozen=True):

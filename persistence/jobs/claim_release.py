@@ -176,7 +176,8 @@ def _settlement(row: Any, end: ClaimsReleased, verdict: Verdict) -> dict[str, An
     failures, errors = sound_count(row.error_count) or 0, row.errors
     if verdict.timed_out:
         failures += 1
-        errors = with_error(errors, attempt, at, end.component_id, verdict.error or "")
+        began = row.started_at_wall_ms
+        errors = with_error(errors, attempt, at, end.component_id, verdict.error or "", began)
     return {
         "job": row.id,
         "new_state": verdict.state.value,
@@ -201,4 +202,5 @@ def _crash(row: Any, end: ClaimsReleased) -> dict[str, Any]:
         "exit_code": end.exit_code,
         "signal": end.signal,
         "output": json.dumps(end.output[-LAST_LINES:]),
+        "began_at_wall_ms": row.started_at_wall_ms,
     }

@@ -52,6 +52,7 @@ def crash(row: Any) -> JobCrash:
         exit_code=row.exit_code,
         signal=row.signal,
         output=_lines(row.output),
+        began_at_wall_ms=row.began_at_wall_ms,
     )
 
 

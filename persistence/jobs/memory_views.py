@@ -46,6 +46,7 @@ def timed_out(job: JobView, end: ClaimsReleased, verdict: Verdict) -> dict[str, 
         at_wall_ms=end.at_wall_ms,
         component_id=end.component_id,
         error=verdict.error or "",
+        began_at_wall_ms=job.started_at_wall_ms,
     )
     return {
         "error_count": job.error_count + 1,
@@ -66,6 +67,7 @@ def crash_of(job: JobView, end: ClaimsReleased) -> JobCrash:
         exit_code=end.exit_code,
         signal=end.signal,
         output=end.output[-LAST_LINES:],
+        began_at_wall_ms=job.started_at_wall_ms,
     )
 
 

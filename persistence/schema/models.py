@@ -271,6 +271,7 @@ class JobCrashRow(Model):
     exit_code: Mapped[int | None]
     signal: Mapped[int | None]
     output: Mapped[str]
+    began_at_wall_ms: Mapped[int | None]
 
 
 class EventRow(Model):

@@ -267,6 +267,7 @@ JOB_CRASH = Table(
     Column("exit_code", Integer, nullable=True),
     Column("signal", Integer, nullable=True),
     Column("output", Text, nullable=False),
+    Column("began_at_wall_ms", BigInteger, nullable=True),
     Index(None, "job_id"),
     sqlite_autoincrement=True,
 )

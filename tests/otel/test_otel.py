@@ -155,6 +155,49 @@ def test_the_span_of_a_job_that_kills_its_worker_links_to_the_lives_that_it_ende
     assert span.links == lives
 
 
+def test_a_crash_of_the_first_attempt_and_the_success_of_the_second_are_spans_within_the_jobs_span(
+    run: Run, export: Export, collector: Collector
+) -> None:
+    system = run()
+    export(system, collector.url)
+    system.add(tagger())
+    healthy(system)
+    job = system.enqueue("tag", {"do": "die until", "attempt": 2}, traceparent=PARENT)
+    whole = collector.span("job tag", rekindle__job__id=job)
+    died = collector.span("execution of tag", rekindle__job__attempt=1)
+    done = collector.span("execution of tag", rekindle__job__attempt=2)
+    assert (whole.is_error, died.is_error, done.is_error) == (False, True, False)
+    assert died.message == "its worker died: killed by SIGKILL"
+    assert (died.attributes["rekindle.exit.signal"], "rekindle.death" in done.attributes) == (
+        "SIGKILL",
+        False,
+    )
+    assert {each.trace_id for each in (whole, died, done)} == {TRACE}
+    assert {each.parent_id for each in (died, done)} == {whole.span_id}
+    lives = [collector.span("life of worker:tag", rekindle__worker__generation=1).span_id]
+    assert died.links == lives
+    assert done.links != lives
+    assert whole.began_ns <= died.began_ns <= died.ended_ns <= done.began_ns <= done.ended_ns
+    assert done.ended_ns == whole.ended_ns
+    assert len({each.span_id for each in (whole, died, done)}) == 3
+
+
+def test_an_execution_that_raised_is_an_error_and_the_retry_is_not(
+    run: Run, export: Export, collector: Collector
+) -> None:
+    system = run()
+    export(system, collector.url)
+    system.add(tagger(error_retries=1, retry_delay_s=0.3))
+    healthy(system)
+    job = system.enqueue("tag", {"do": "raise until", "attempt": 2, "why": "only once"})
+    whole = collector.span("job tag", rekindle__job__id=job)
+    first, second = (collector.span("execution of tag", rekindle__job__attempt=n) for n in (1, 2))
+    assert (first.is_error, second.is_error, whole.is_error) == (True, False, False)
+    assert "only once" in first.message
+    assert first.parent_id == second.parent_id == whole.span_id
+    assert second.began_ns - first.ended_ns > 200_000_000, "the wait for the retry belongs to no execution"
+
+
 def test_a_job_that_raises_is_an_error_with_its_message(
     run: Run, export: Export, collector: Collector
 ) -> None:

@@ -85,6 +85,8 @@ def act(job: Job) -> object:
             sys.exit(payload["code"])
         case "hang":
             os.kill(os.getpid(), signal.SIGSTOP)
+        case "raise until" if job.attempt < payload["attempt"]:
+            raise ValueError(payload["why"])
         case "raise":
             raise ValueError(payload.get("why", "no reason"))
         case "hold the interpreter":

@@ -149,11 +149,17 @@ def finished(claim: Claim, result: str | None) -> Ending:
 
 
 def failed(
-    claim: Claim, error: str, retry_in_s: float | None, at_wall_ms: int | None = None, worker: str = ""
+    claim: Claim,
+    error: str,
+    retry_in_s: float | None,
+    at_wall_ms: int | None = None,
+    worker: str = "",
+    began_at_wall_ms: int | None = None,
 ) -> Ending:
     """The job raised, now or at that time; without a delay it is not retried."""
     at_wall_ms = now_wall_ms() if at_wall_ms is None else at_wall_ms
-    values = {"error": error, "errors": with_error(claim.errors, claim.attempt, at_wall_ms, worker, error)}
+    errors = with_error(claim.errors, claim.attempt, at_wall_ms, worker, error, began_at_wall_ms)
+    values = {"error": error, "errors": errors}
     if retry_in_s is None:
         return Ending(claim, sql.FAIL, "error", values, is_fault=True)
     not_before = at_wall_ms + round(retry_in_s * 1000)
@@ -221,7 +227,14 @@ def is_expired(row: Any) -> bool:
 _STATE = sql.COLUMNS.index("state")
 
 
-def with_error(errors: str | None, attempt: int, at_wall_ms: int, worker: str, error: str) -> str:
+def with_error(
+    errors: str | None,
+    attempt: int,
+    at_wall_ms: int,
+    worker: str,
+    error: str,
+    began_at_wall_ms: int | None = None,
+) -> str:
     """The stored errors of a job with one more; the latest are kept, and of each its beginning."""
     try:
         before = json.loads(errors or "[]")
@@ -232,6 +245,7 @@ def with_error(errors: str | None, attempt: int, at_wall_ms: int, worker: str, e
         "at_wall_ms": at_wall_ms,
         "component_id": worker,
         "error": error[:KEPT_OF_ERROR],
+        "began_at_wall_ms": began_at_wall_ms,
     }
     return json.dumps([*before, new][-MOST_ERRORS:] if isinstance(before, list) else [new])
 

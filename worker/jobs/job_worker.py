@@ -300,7 +300,8 @@ class JobWorker:
             text = f"{text}: {error_text(error)}" if is_late else error_text(error)
         delays = (claim.max_retries, claim.retry_delay_ms, claim.max_retry_delay_ms)
         delay_s = retry_delay(self.settings, claim.error_count + 1, *delays)
-        ending = failed(claim, text, delay_s, worker=self._claimant.worker)
+        began = execution.began_at_wall_ms
+        ending = failed(claim, text, delay_s, worker=self._claimant.worker, began_at_wall_ms=began)
         return replace(ending, is_fault=not is_late)
 
     def _end_if_nothing_works(self, claims: Claims, ending: Ending) -> None:

@@ -39,6 +39,8 @@ class FinishedSpan:
     """Why it ended in an error; None if it did not."""
     is_consumer: bool = False
     """It takes what another program produced."""
+    parts: tuple[FinishedSpan, ...] = ()
+    """Spans within it, which are sent with it."""
 
 
 def without_nothing(attributes: Mapping[str, Value | None]) -> Attributes:

@@ -1,8 +1,8 @@
 """Pure: the span of a job, from its row and the crashes of its workers.
 
 It reaches from the moment at which the job was added to its end, so that a trace shows how long it
-waited. Its executions, errors and crashes are moments in it, and it links to the lives of the workers
-that executed it.
+waited. Its executions are spans within it; they, its errors and its crashes are moments in it, too, and it
+links to the lives of the workers that executed it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ...deaths.death import signal_name
 from ...facts.jobs import JobCrash, JobError, JobState, JobView
 from ...views.redaction import masked_text
+from .execution_spans import execution_spans
 from .finished_span import FinishedSpan, Moment, Value, without_nothing
 from .trace_ids import SpanPlace, job_place, life_place, parent_of
 
@@ -34,6 +35,7 @@ def job_span(job: JobView, crashes: Sequence[JobCrash], origin: str) -> Finished
     parent = parent_of(job.traceparent)
     own = [each for each in crashes if each.job_id == job.id]
     last = own[-1] if own and job.state == JobState.TOXIC else None
+    place = job_place(origin, job.id, ended, parent)
     attributes: dict[str, Value | None] = {
         "messaging.system": "rekindle",
         "messaging.operation.type": "process",
@@ -51,7 +53,7 @@ def job_span(job: JobView, crashes: Sequence[JobCrash], origin: str) -> Finished
     }
     return FinishedSpan(
         name=f"job {job.queue}",
-        place=job_place(origin, job.id, ended, parent),
+        place=place,
         parent=parent,
         began_wall_ms=min(job.created_at_wall_ms, ended),
         ended_wall_ms=ended,
@@ -60,6 +62,7 @@ def job_span(job: JobView, crashes: Sequence[JobCrash], origin: str) -> Finished
         links=_lives(job, own, origin),
         error=_error(job, last),
         is_consumer=True,
+        parts=execution_spans(job, own, place, ended, origin),
     )
 
 

@@ -1,4 +1,4 @@
-"""The gateway that exports traces: a span for each life of a worker and for each job.
+"""The gateway that exports traces: a span for each life of a worker, each job and each execution of one.
 
 It runs on a thread of its own, and the supervisor never waits for it: a collector that is down, slow
 or frozen costs nothing but spans, which wait in a bounded queue and are then dropped and counted. The
@@ -156,7 +156,8 @@ class OtelGateway:
                     case _:
                         pass
             spans += jobs.ended()
-            self._send([span for span in spans if self._is_wanted(span)])
+            wanted = [span for span in spans if self._is_wanted(span)]
+            self._send([each for span in wanted for each in (span, *span.parts)])
             if is_last:
                 return
 

@@ -39,6 +39,14 @@ def job_place(origin: str, job_id: int, ended_at_wall_ms: int, parent: Parent | 
     return own if parent is None else SpanPlace(parent.place.trace_id, own.span_id)
 
 
+def execution_place(
+    origin: str, job: SpanPlace, job_id: int, attempt: int, ended_at_wall_ms: int
+) -> SpanPlace:
+    """The span of one execution, in the trace of its job. An attempt of a job that is retried has another."""
+    own = _place(origin, "execution", job_id, attempt, ended_at_wall_ms)
+    return SpanPlace(job.trace_id, own.span_id)
+
+
 def parent_of(traceparent: str | None) -> Parent | None:
     """The parent that a `traceparent` names; None without a valid one."""
     found = None if traceparent is None else parsed(traceparent)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..claims import Claim
+from ..claims import Claim, now_wall_ms
 
 
 class ClaimLostError(Exception):
@@ -32,6 +32,7 @@ class Execution:
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
+        self.began_at_wall_ms = now_wall_ms()
         self.reason: BaseException | None = None
         """Why it should end; the first reason stays."""
         self.asked_at = float("inf")
