@@ -412,4 +412,4 @@ CREATE TRIGGER rekindle_job_tally_deleted AFTER DELETE ON rekindle_job WHEN OLD.
             many = rekindle_job_tally.many + excluded.many,
             busy_ms = rekindle_job_tally.busy_ms + excluded.busy_ms; END
 
-INSERT INTO rekindle_alembic_version (version_num) VALUES ('0022')
+INSERT INTO rekindle_alembic_version (version_num) VALUES ('0023')
