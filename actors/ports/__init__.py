@@ -6,16 +6,16 @@ runs the same actor classes in one thread with a virtual clock and a scripted pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 import msgspec
 
 from ..deaths.crash_bundle import Bundle
 from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
-from ..facts.jobs import JobSettled
+from ..facts.jobs import JobSettled, JobView
 from ..facts.records import (
     DeathRecord,
     EventPage,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import pykka
 
     from rekindle.worker.jobs.claims import Claimant, Claims
+
+    from ..spec.job_payload import JobSettings
 
 A = TypeVar("A", bound="pykka.Actor")
 
@@ -164,9 +166,28 @@ class Processes(Protocol):
         ...
 
 
+class Producer(Protocol):
+    """Puts jobs into the queues of one database."""
+
+    def enqueue_many(
+        self, queue: str, payloads: Iterable[object], **settings: Unpack[JobSettings]
+    ) -> tuple[int, ...]:
+        """Put a job for each payload into a queue, all or none; their numbers."""
+        ...
+
+    def named(self, job_ids: Collection[int], *, longest: int | None = None) -> tuple[JobView, ...]:
+        """The existing ones of these jobs, by number."""
+        ...
+
+
 @runtime_checkable
 class ClaimSource(Protocol):
     """A store whose queues the supervisor can use in the place of a worker."""
+
+    @property
+    def jobs(self) -> Producer:
+        """The queues, to put jobs into."""
+        ...
 
     def open_claims(self, claimant: Claimant) -> Claims:
         """The queues as this worker uses them; nothing is connected yet."""

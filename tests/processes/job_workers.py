@@ -51,6 +51,15 @@ class Resumed(JobWorker):
         return {"begun_at": begun_at, "attempt": job.attempt}
 
 
+class Adding(JobWorker):
+    """Adds a job, and one after it."""
+
+    def process(self, job: Job) -> object:
+        queue, number = job.payload["adds"]
+        first = self.enqueue(queue, {"number": number}, priority=-1)
+        return [first, *self.enqueue_many(queue, [{"then": number}], after=[first])]
+
+
 async def patient(job: Job) -> object:
     """Waits in asyncio until it is cancelled, and notes that it could clean up."""
     note(f"began {job.id} {job.attempt} {os.getpid()}")

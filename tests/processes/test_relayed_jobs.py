@@ -44,6 +44,24 @@ def test_a_worker_without_the_address_does_its_jobs_and_takes_none_along(
         assert all(ends(system, job).attempts == 1 for job in jobs)
 
 
+def test_a_job_adds_jobs_through_the_supervisor(database: str, no_traces: None) -> None:
+    jobs = {"via": "supervisor", "enqueues": ("index",), "concurrency": 3}
+    indexing = job_worker("worker:index:0", jobs={"queues": ("index",)})
+    specs = [job_worker("worker:tag:0", "Adding.main", jobs=jobs), indexing]
+    with System(specs, store=open_store(database)) as system:
+        adding = [system.enqueue("tag", {"adds": ["index", number]}) for number in range(6)]
+        added = [json.loads(ends(system, job).result) for job in adding]
+        for first, then in added:
+            assert ends(system, first).queue == "index"
+            assert ends(system, then).waits_for == 0
+        refused = ends(system, system.enqueue("tag", {"adds": ["other", 1]}), "error")
+        assert "may not put jobs into the queue 'other', only into index, tag" in refused.error
+        direct = job_worker("worker:direct:0", "Adding.main", jobs={"queues": ("direct",)})
+        system.add(direct)
+        failed = ends(system, system.enqueue("direct", {"adds": ["index", 1]}), "error")
+        assert "open its queues with rekindle.persistence.open_queue" in failed.error
+
+
 @pytest.fixture
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder that every user can read, with the package of the workers and nothing else."""

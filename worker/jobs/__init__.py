@@ -12,5 +12,14 @@ Separate from `rekindle.worker`, to keep the import of that one light.
 from .executions.execution import ClaimLostError, JobCancelledError, JobTimeoutError
 from .job import Job
 from .job_worker import JobWorker
+from .relayed.relay_queue import JobRefusedError, Unique
 
-__all__ = ["ClaimLostError", "Job", "JobCancelledError", "JobTimeoutError", "JobWorker"]
+__all__ = [
+    "ClaimLostError",
+    "Job",
+    "JobCancelledError",
+    "JobRefusedError",
+    "JobTimeoutError",
+    "JobWorker",
+    "Unique",
+]

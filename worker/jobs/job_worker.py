@@ -8,11 +8,11 @@ import sys
 import threading
 import traceback
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from .. import begun_jobs
 from ..handle import Worker
@@ -35,6 +35,8 @@ from .held_jobs import HeldJobs
 from .job import Job, encoded, error_text
 from .job_settings import from_environment, retry_delay
 from .queue_address import open_claims
+from .relayed.relay_queue import NewJobSettings, RelayQueue
+from .relayed.wire import SCHEME
 
 Process = Callable[[Job], object]
 
@@ -122,6 +124,8 @@ class JobWorker:
         self._resting = 0
         self._resting_lock = threading.Lock()
         self._note_begun = begun_jobs.noted_by(0)
+        self._relay: RelayQueue | None = None
+        self._relay_lock = threading.Lock()
 
     @classmethod
     def main(cls, worker: Worker) -> None:
@@ -131,6 +135,29 @@ class JobWorker:
     def process(self, job: Job) -> object:
         """Process the job; the result is stored with it."""
         raise NotImplementedError
+
+    def enqueue(self, queue: str, payload: object, **settings: Unpack[NewJobSettings]) -> int:
+        """Put a job into a queue through the supervisor; return its number. It is durable then.
+
+        For workers with `via = "supervisor"`; any other has `open_queue(self.worker.database())`.
+
+        Raises:
+            JobRefusedError: the payload or a setting is not valid, or this worker may not use the queue.
+            ConnectionError: the supervisor or its database does not answer; whether the job was added is
+                unknown.
+            RuntimeError: the jobs of this worker do not go through the supervisor.
+        """
+        (job,) = self.enqueue_many(queue, [payload], **settings)
+        return job
+
+    def enqueue_many(
+        self, queue: str, payloads: Iterable[object], **settings: Unpack[NewJobSettings]
+    ) -> tuple[int, ...]:
+        """Put a job for each payload into a queue, all or none; see `enqueue`."""
+        with self._relay_lock:
+            if self._relay is None:
+                self._relay = RelayQueue(_relay_address(self.worker), self.worker.generation)
+        return self._relay.enqueue_many(queue, payloads, settings)
 
     def run(self) -> None:
         """Serve the queues until the worker is asked to stop; the current job is finished first.
@@ -311,6 +338,16 @@ class JobWorker:
         self._exchange(claims, ending)
         _say(f"{MOST_ERRORS_IN_A_ROW} jobs in a row raised: this worker exits")
         raise SystemExit(TOO_MANY_ERRORS)
+
+
+def _relay_address(worker: Worker) -> str:
+    address = worker.database() or ""
+    if not address.startswith(f"{SCHEME}://"):
+        raise RuntimeError(
+            "the jobs of this worker do not go through a supervisor: open its queues with"
+            " rekindle.persistence.open_queue(self.worker.database())"
+        )
+    return address
 
 
 def _claimant(worker: Worker, *, supervised: bool) -> Claimant:

@@ -34,7 +34,8 @@ LONGEST_HELLO = 4096
 HELLO_S = 5.0
 """How long a connection may take to identify itself."""
 MORE_LANES = 3
-"""How many connections a worker may have beside one for each job that it executes at a time."""
+"""How many connections a worker may have beside two for each job that it executes at a time: one for its
+claims, and one to add jobs."""
 MOST_UNKNOWN = 64
 """How many connections may be unidentified at a time."""
 CREDENTIALS = struct.Struct("3i")
@@ -51,6 +52,7 @@ class KnownBadge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     queues: tuple[str, ...]
     most_lanes: int
     uid: int
+    enqueues: tuple[str, ...] = ()
 
 
 class KnownClaims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +87,13 @@ class ClaimDesk:
         claimant = Claimant(spec.id, generation, self._run, supervised=True)
         uid = os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
         with self._lock:
-            self._badges[token] = Badge(claimant, spec.jobs.queues, spec.jobs.concurrency + MORE_LANES, uid)
+            self._badges[token] = Badge(
+                claimant,
+                spec.jobs.queues,
+                2 * spec.jobs.concurrency + MORE_LANES,
+                uid,
+                enqueues=spec.jobs.enqueues,
+            )
         return f"{wire.SCHEME}://{self._folder}/{SOCKET_NAME}#{token}"
 
     def revoke(self, component_id: str, generation: int) -> None:
@@ -122,6 +130,7 @@ class ClaimDesk:
                     queues=badge.queues,
                     most_lanes=badge.most_lanes,
                     uid=badge.uid,
+                    enqueues=badge.enqueues,
                 )
                 for token, badge in self._badges.items()
             }
@@ -137,7 +146,9 @@ class ClaimDesk:
         self._folder = known.folder
         for token, each in known.badges.items():
             claimant = Claimant(each.worker, each.generation, self._run, supervised=True)
-            self._badges[token] = Badge(claimant, each.queues, each.most_lanes, each.uid)
+            self._badges[token] = Badge(
+                claimant, each.queues, each.most_lanes, each.uid, enqueues=each.enqueues
+            )
         self._serve_on(socket.socket(fileno=descriptors["listener"]))
 
     # ── the threads ──────────────────────────────────────────────────────────────────────
@@ -191,7 +202,8 @@ class ClaimDesk:
                 badge = self._identified(connection)
                 if badge is not None:
                     connection.settimeout(None)
-                    ClaimLane(connection, badge, self._source.open_claims(badge.claimant)).serve()
+                    claims = self._source.open_claims(badge.claimant)
+                    ClaimLane(connection, badge, claims, self._source.jobs).serve()
             except Exception as error:  # noqa: BLE001  # it ends this connection only
                 logger.opt(exception=error).error(
                     "claims: the connection of {} is closed, because serving it failed",

@@ -19,14 +19,32 @@ from loguru import logger
 from rekindle.worker.jobs.claims import Claim, Claimant, Claims, QueueUnavailableError, given_back
 from rekindle.worker.jobs.relayed import wire
 
+from ...ports import Producer
+from .enqueue_orders import carry_out, read_order
+
 LONGEST_IDLE_S = 60.0
 LONGEST_KEY = 1024
 REQUESTS_A_SECOND = 500.0
 BURST = 500.0
+JOBS_A_SECOND = 1000.0
+"""How many jobs a worker may add, beside a first lot of `wire.MOST_JOBS`."""
 END_OF_IDLE = {"do": "end_idle"}
 """What has no answer of its own."""
 GIVE_BACK_S = 1.0
 """How long to wait before a claim is given back again that could not be."""
+
+
+class Bucket(msgspec.Struct, eq=False):
+    """How much of something may be done at once, refilled evenly."""
+
+    tokens: float = float("inf")
+    filled_s: float = 0.0
+
+    def wait_s(self, now_s: float, cost: float, a_second: float, most: float) -> float:
+        """Take so many tokens; how long to wait until they are there."""
+        self.tokens = min(most, self.tokens + (now_s - self.filled_s) * a_second) - cost
+        self.filled_s = now_s
+        return max(0.0, -self.tokens / a_second)
 
 
 class Badge(msgspec.Struct, eq=False):
@@ -39,24 +57,28 @@ class Badge(msgspec.Struct, eq=False):
     connections: set[socket.socket] = msgspec.field(default_factory=set)
     is_revoked: bool = False
     """Whether its process has ended: nothing more is claimed for it."""
-    tokens: float = BURST
-    filled_s: float = 0.0
+    enqueues: tuple[str, ...] = ()
+    """The queues beside its own into which it may put jobs."""
+    requests: Bucket = msgspec.field(default_factory=Bucket)
+    new_jobs: Bucket = msgspec.field(default_factory=Bucket)
 
     def wait_s(self, now_s: float) -> float:
         """Take one request; how long it has to wait."""
-        self.tokens = min(BURST, self.tokens + (now_s - self.filled_s) * REQUESTS_A_SECOND)
-        self.filled_s = now_s
-        self.tokens -= 1.0
-        return max(0.0, -self.tokens / REQUESTS_A_SECOND)
+        return self.requests.wait_s(now_s, 1, REQUESTS_A_SECOND, BURST)
+
+    def enqueue_wait_s(self, now_s: float, jobs: int) -> float:
+        """Take so many new jobs; how long they have to wait."""
+        return self.new_jobs.wait_s(now_s, jobs, JOBS_A_SECOND, wire.MOST_JOBS)
 
 
 class ClaimLane:
     """Serves one connection until the worker closes it or has ended."""
 
-    def __init__(self, connection: socket.socket, badge: Badge, claims: Claims) -> None:
+    def __init__(self, connection: socket.socket, badge: Badge, claims: Claims, producer: Producer) -> None:
         self._connection = connection
         self._badge = badge
         self._claims = claims
+        self._producer = producer
 
     def serve(self) -> None:
         """Answer requests; the thread's whole life."""
@@ -78,6 +100,8 @@ class ClaimLane:
             return {"value": self._perform(request)}
         except QueueUnavailableError as error:
             return {"error": str(error)}
+        except wire.RefusedError as error:
+            return {"refused": str(error)}
 
     def _perform(self, request: Any) -> object:
         match request:
@@ -94,6 +118,8 @@ class ClaimLane:
                 return self._claims.show(wire.read_execution(claim), wire.checked_text(text))
             case {"do": "take", "queue": str(queue), "key": str(key), "payload": payload}:
                 return self._take(queue, key, wire.checked_text(payload))
+            case {"do": "enqueue", **order}:
+                return self._enqueue(order)
             case {"do": "idle", "queues": list(queues), "longest_s": float() | int() as longest_s}:
                 self._idle(wire.read_queues(queues, self._badge.queues), longest_s)
                 return None
@@ -115,6 +141,14 @@ class ClaimLane:
         if taken.claim is not None and self._badge.is_revoked:
             self._give_back(taken.claim)
         return asdict(taken)
+
+    def _enqueue(self, request: object) -> object:
+        queues = {*self._badge.queues, *self._badge.enqueues}
+        order = read_order(request, queues)
+        time.sleep(self._badge.enqueue_wait_s(time.monotonic(), len(order.payloads)))
+        if self._badge.is_revoked:
+            raise ValueError("the worker has ended")
+        return carry_out(order, queues, self._producer)
 
     def _give_back(self, claim: Claim) -> None:
         """The worker ended while the claim was committed: its claims may have been released before that."""

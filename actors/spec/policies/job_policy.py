@@ -51,6 +51,10 @@ class JobPolicy(Policy):
         "How the worker exchanges jobs: with the database, whose address it is given, or through the"
         " supervisor, so that it needs neither the address nor the password.",
     )
+    enqueues: tuple[str, ...] = setting(
+        (),
+        'The queues beside its own into which a worker with via = "supervisor" may put jobs.',
+    )
     cancel_grace_s: float = seconds(
         5.0, "How long a job that was cancelled or timed out may take to end before its process is ended."
     )
@@ -62,12 +66,20 @@ class JobPolicy(Policy):
 
     def conflicts(self, wrong: Collection[str]) -> Iterator[Problem]:
         """Names of queues that are not valid, or given twice."""
-        if "queues" in wrong:
-            return
-        for queue in self.queues:
-            if not QUEUE_NAME.fullmatch(queue):
-                yield Problem(
-                    "queues", f"{queue[:80]!r} is not a queue name; it must match {QUEUE_NAME.pattern}"
-                )
-        if len(set(self.queues)) != len(self.queues):
-            yield Problem("queues", "names a queue twice")
+        for field in ("queues", "enqueues"):
+            if field not in wrong:
+                yield from _wrong_names(field, getattr(self, field))
+        if "via" not in wrong and self.enqueues and self.via != "supervisor":
+            yield Problem(
+                "enqueues",
+                'is for workers with via = "supervisor"; this one is given the address of the database, and'
+                " may use every queue",
+            )
+
+
+def _wrong_names(field: str, queues: tuple[str, ...]) -> Iterator[Problem]:
+    for queue in queues:
+        if not QUEUE_NAME.fullmatch(queue):
+            yield Problem(field, f"{queue[:80]!r} is not a queue name; it must match {QUEUE_NAME.pattern}")
+    if len(set(queues)) != len(queues):
+        yield Problem(field, "names a queue twice")

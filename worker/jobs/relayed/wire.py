@@ -23,6 +23,9 @@ LENGTH = struct.Struct(">I")
 MOST_BYTES = 16 * 1024 * 1024
 """The longest message: a payload, a result and a checkpoint, in which every character may be escaped."""
 
+MOST_JOBS = 10_000
+"""How many jobs one request may add."""
+
 ENDINGS = {name: getattr(sql, name) for name in ("FINISH", "RETRY", "FAIL", "GIVE_BACK")}
 """The statements by which a worker may end a job, by the names under which they are sent."""
 
@@ -33,9 +36,18 @@ _NUMBERS = frozenset(("not_before",))
 _LARGEST = 2**62
 
 
+class RefusedError(Exception):
+    """The supervisor does not carry out a request to add jobs; nothing was added, and the text says why."""
+
+
 def send(connection: socket, message: object) -> None:
     """Send a message; waits until all of it is sent."""
-    data = json.dumps(message, separators=(",", ":")).encode()
+    send_text(connection, json.dumps(message, separators=(",", ":")))
+
+
+def send_text(connection: socket, text: str) -> None:
+    """Send a message that is JSON already."""
+    data = text.encode()
     connection.sendall(LENGTH.pack(len(data)) + data)
 
 
@@ -53,7 +65,10 @@ def receive(connection: socket, most: int = MOST_BYTES) -> Any:
     if length > most:
         raise ValueError(f"a message of {length} bytes, of at most {most}")
     data = _exactly(connection, length)
-    return None if data is None else json.loads(data)
+    try:
+        return None if data is None else json.loads(data)
+    except RecursionError:
+        raise ValueError("a message that is nested too deeply") from None
 
 
 def _exactly(connection: socket, length: int) -> bytes | None:
