@@ -22,6 +22,8 @@ from rekindle.actors.facts.jobs import JobView, NewJob, QueueStats
 from rekindle.persistence import open_queue, open_store
 from rekindle.worker.jobs import Job, JobWorker
 
+from .endings import count_endings, ended_twice
+
 WORKERS = 4
 AT_A_TIME = 3
 KILLERS = 0.01
@@ -48,13 +50,17 @@ class Account:
     """Jobs whose result is not that of the claim in force."""
     spared: tuple[int, ...]
     """Killers that are not toxic."""
+    twice: tuple[int, ...]
+    """Jobs of which the database was given more than one end."""
     convicted: tuple[int, ...]
-    """Innocent jobs that are toxic, though every death was caused by another job."""
+    """Innocent jobs that are toxic, though no random kill ever met a worker that had begun them."""
+    unlucky: int
+    """Innocent jobs that are toxic because of random kills, which look like their own."""
 
     @property
     def is_fair(self) -> bool:
         """Whether nothing is wrong."""
-        return not (self.lost or self.wrong or self.spared or self.convicted)
+        return not (self.lost or self.wrong or self.spared or self.twice or self.convicted)
 
 
 class FairWorker(JobWorker):
@@ -63,6 +69,8 @@ class FairWorker(JobWorker):
     def process(self, job: Job) -> object:
         """Kill this process, or return the number of the attempt."""
         if job.payload["kills"]:
+            with open(os.environ["KILLED_BY_JOBS"], "a") as file:
+                file.write(f"{self.worker.component_id} {self.worker.generation}\n")
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.001)
         return {"attempt": job.attempt}
@@ -76,6 +84,7 @@ def run_fairness(where: str, folder: Path, jobs: int, seed: int, supervisor_ever
         ids = store.jobs.add(
             "fair", [NewJob(payload=f'{{"kills": {str(n in killers).lower()}}}') for n in range(jobs)]
         )
+    count_endings(where)
     began, kills = time.monotonic(), 0
     log = folder / "killed"
     with closing(open_queue(where)) as queue:
@@ -97,12 +106,13 @@ def run_fairness(where: str, folder: Path, jobs: int, seed: int, supervisor_ever
         serving.wait()
         found = [job for begin in range(0, jobs, 500) for job in queue.named(ids[begin : begin + 500])]
         guilty = {ids[n] for n in killers}
-        killed = {tuple(line.split()) for line in log.read_text().splitlines()} if log.exists() else set()
+        killed = _noted(log)
+        by_chance = killed - _noted(_killed_by_jobs(log))
         convicted = [job.id for job in found if job.state == "toxic" and job.id not in guilty]
         unfair = tuple(
             job_id
             for job_id in convicted
-            if not any((c.component_id, str(c.generation)) in killed for c in queue.crashes([job_id]))
+            if not any((c.component_id, str(c.generation)) in by_chance for c in queue.crashes([job_id]))
         )
     return Account(
         jobs=jobs,
@@ -115,12 +125,22 @@ def run_fairness(where: str, folder: Path, jobs: int, seed: int, supervisor_ever
         lost=tuple(set(ids) - {job.id for job in found if job.state in ("done", "toxic")}),
         wrong=tuple(job.id for job in found if job.state == "done" and not _is_right(job)),
         spared=tuple(job.id for job in found if job.id in guilty and job.state != "toxic"),
+        twice=ended_twice(where),
         convicted=unfair,
+        unlucky=len(convicted) - len(unfair),
     )
 
 
 def _ended(queues: Iterable[QueueStats]) -> int:
     return sum(stats.completed + stats.toxic for stats in queues)
+
+
+def _noted(file: Path) -> set[tuple[str, ...]]:
+    return {tuple(line.split()) for line in file.read_text().splitlines()} if file.exists() else set()
+
+
+def _killed_by_jobs(log: Path) -> Path:
+    return log.with_name("killed-by-jobs")
 
 
 def _is_right(job: JobView) -> bool:
@@ -144,7 +164,14 @@ def serve(where: str, log: Path, seed: int) -> None:
     run = PythonCall("scripts.bench.jobs.fairness:FairWorker.main")
     policy = JobPolicy(queues=("fair",), concurrency=AT_A_TIME)
     specs = [
-        WorkerSpec.from_preset(f"worker:fair:{number}", run, "steady", jobs=policy, restart=RESTART)
+        WorkerSpec.from_preset(
+            f"worker:fair:{number}",
+            run,
+            "steady",
+            jobs=policy,
+            restart=RESTART,
+            env={"KILLED_BY_JOBS": str(_killed_by_jobs(log))},
+        )
         for number in range(WORKERS)
     ]
     with System(specs, store=open_store(where)) as system:
