@@ -13,9 +13,9 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from types import ModuleType, TracebackType
+from types import MappingProxyType, ModuleType, TracebackType
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -120,12 +120,41 @@ class RekindleExecutor(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call in a worker; the future of its outcome.
 
+        Every keyword is the function's own, also `timeout`: `schedule` limits the time of the task.
+
         Raises:
-            TypeError: the function or an argument cannot be sent to a worker.
+            TypeError: the function or an argument cannot be sent to a worker, or the function has no
+                `timeout`.
             RuntimeError: the executor has been shut down.
             ExecutorBrokenError: none of its workers can be started.
         """
+        _check_own_timeout(fn, kwargs)
         return self._submit(TaskOptions(crash_retries=self._crash_retries), fn, args, kwargs)
+
+    def schedule(
+        self,
+        fn: Callable[..., T],
+        /,
+        args: Iterable[object] = (),
+        kwargs: Mapping[str, object] = MappingProxyType({}),
+        *,
+        timeout: float | None = None,
+        crash_retries: int | None = None,
+    ) -> Future[T]:
+        """Run `fn(*args, **kwargs)` in a worker with options of its own; the future of its outcome.
+
+        Args:
+            fn: the function.
+            args: its positional arguments.
+            kwargs: its keyword arguments, of which one may be called `timeout` too.
+            timeout: how many seconds the task may run; see `with_options`.
+            crash_retries: how often it is retried if it crashed its worker.
+
+        Raises:
+            ValueError: a number is too small.
+            TypeError, RuntimeError, ExecutorBrokenError: as `submit` does.
+        """
+        return self._submit(self._options(timeout, crash_retries), fn, tuple(args), kwargs)
 
     def with_options(
         self, *, timeout: float | None = None, crash_retries: int | None = None
@@ -141,11 +170,13 @@ class RekindleExecutor(Executor):
         Raises:
             ValueError: a number is too small.
         """
+        return ExecutorWithOptions(self, self._options(timeout, crash_retries))
+
+    def _options(self, timeout: float | None, crash_retries: int | None) -> TaskOptions:
         _check_at_least(0, crash_retries=crash_retries)
         if timeout is not None and not timeout > 0:
             raise ValueError(f"timeout must be more than 0 s, not {timeout}")
-        retries = self._crash_retries if crash_retries is None else crash_retries
-        return ExecutorWithOptions(self, TaskOptions(timeout, retries))
+        return TaskOptions(timeout, self._crash_retries if crash_retries is None else crash_retries)
 
     def _submit(
         self,
@@ -219,6 +250,7 @@ class ExecutorWithOptions(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call in a worker; see `RekindleExecutor.submit`."""
+        _check_own_timeout(fn, kwargs)
         return self._executor._submit(self._options, fn, args, kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -249,6 +281,29 @@ def _spec(component_id: str, call: PythonCall, line: str) -> WorkerSpec:
         # The host's own functions expect the host's environment.
         inherit_env=("*",),
     )
+
+
+def _check_own_timeout(fn: Callable[..., object], kwargs: Mapping[str, object]) -> None:
+    """Refuse a `timeout` that was meant for the executor; the task would fail without this hint."""
+    if "timeout" not in kwargs or _takes_timeout(fn):
+        return
+    name = getattr(fn, "__qualname__", None) or repr(fn)
+    raise TypeError(
+        f"submit passes every keyword to the function, and {name} has no timeout; to limit the time of the"
+        " task: executor.schedule(fn, args, kwargs, timeout=seconds)"
+    )
+
+
+def _takes_timeout(fn: Callable[..., object]) -> bool:
+    from inspect import Parameter, signature  # rarely needed
+
+    try:
+        parameters = signature(fn).parameters
+    except (TypeError, ValueError):
+        return True  # some functions in C do not say what they take
+    own = parameters.get("timeout")
+    by_name = own is not None and own.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return by_name or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
 
 
 def _check_at_least(least: int, **given: int | None) -> None:

@@ -12,7 +12,7 @@ from tests.contract.queues import Queues
 from tests.processes.waiting import eventually
 
 from rekindle.actors import JobPolicy, PythonCall, SpecError, StoreUnavailableError, WorkerSpec
-from rekindle.actors.facts.jobs import SERVED_QUEUES
+from rekindle.actors.facts.jobs import SERVED_QUEUES, NewJob
 from rekindle.actors.facts.jobs import Unique as UniqueOfActors
 from rekindle.actors.facts.records import MetaSet
 from rekindle.actors.handover import Estate, Inheritance
@@ -126,7 +126,12 @@ def test_ten_thousand_jobs_are_added_in_one_transaction_and_no_more(queues: Queu
         ("tag", 1, {"after": [999]}, "there is no job 999"),
         ("tag", 1, {"timeout_s": -1}, "timeout_s must be"),
         ("tag", 1, {"expires_at": datetime(2020, 1, 1, tzinfo=UTC)}, "expires_at is in the past"),
-        ("tag", 1, {"expires_at": datetime.fromisoformat("2040-01-01")}, "is not valid: Expected `datetime` with a timezone"),
+        (
+            "tag",
+            1,
+            {"expires_at": datetime.fromisoformat("2040-01-01")},
+            "is not valid: Expected `datetime` with a timezone",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_in_the_worker_which_goes_on(
@@ -143,7 +148,7 @@ def test_what_is_wrong_is_refused_in_the_worker_which_goes_on(
 def test_jobs_of_queues_that_the_worker_may_not_use_do_not_exist_for_it(
     queues: Queues, opened: Opened
 ) -> None:
-    secret = queues.jobs.enqueue("secret", {})
+    (secret,) = queues.jobs.add("secret", [NewJob(payload="{}")])
     with pytest.raises(JobRefusedError, match=f"there is no job {secret}"):
         opened().enqueue_many("tag", [1], {"after": [secret]})
 

@@ -21,6 +21,10 @@ class OddError(Exception):
         self.left = left
 
 
+def with_timeout(name: str, timeout: float = 0.0) -> list[object]:
+    return [name, timeout]
+
+
 def square(number: int) -> int:
     return number * number
 

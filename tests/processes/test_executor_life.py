@@ -380,6 +380,28 @@ def test_options_are_those_of_one_view_of_the_executor(tmp_path: Path, no_traces
             executor.with_options(timeout=0)
 
 
+def test_a_scheduled_task_has_options_of_its_own_and_every_argument_that_its_function_takes(
+    tmp_path: Path, no_traces: None
+) -> None:
+    with RekindleExecutor(1) as executor:
+        slow = executor.schedule(time.sleep, [1000], timeout=0.2)
+        assert isinstance(slow.exception(S), TaskTimeoutError)
+        assert executor.schedule(tasks.with_timeout, ["x"], {"timeout": 3}, timeout=S).result(S) == ["x", 3]
+        assert executor.schedule(tasks.die_until, [1, str(tmp_path / "a")], crash_retries=1).result(S) == 1
+        with pytest.raises(ValueError, match="timeout must be more than 0 s, not -1"):
+            executor.schedule(tasks.pid, timeout=-1)
+
+
+def test_a_timeout_of_submit_is_the_function_s_own_or_is_refused_with_what_to_write_instead(
+    no_traces: None,
+) -> None:
+    with RekindleExecutor(1) as executor:
+        for each in (executor, executor.with_options(timeout=S)):
+            assert each.submit(tasks.with_timeout, "x", timeout=3).result(S) == ["x", 3]
+            with pytest.raises(TypeError, match=r"square has no timeout; .*executor\.schedule\(fn, args"):
+                each.submit(tasks.square, 2, timeout=3)  # type: ignore[call-arg]
+
+
 def workers_of(executor: RekindleExecutor) -> tuple[WorkerStatus, ...]:
     assert executor._dispatcher is not None
     assert executor._dispatcher._system is not None
