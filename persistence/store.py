@@ -103,6 +103,10 @@ class SqlStore:
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
 
+    def producer(self) -> JobQueue:
+        """The queues, to put jobs into."""
+        return self.jobs
+
     def open_claims(self, claimant: Claimant) -> Claims:
         """The queues as a worker uses them; nothing is connected yet."""
         assert self.address is not None

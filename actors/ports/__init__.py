@@ -184,8 +184,7 @@ class Producer(Protocol):
 class ClaimSource(Protocol):
     """A store whose queues the supervisor can use in the place of a worker."""
 
-    @property
-    def jobs(self) -> Producer:
+    def producer(self) -> Producer:
         """The queues, to put jobs into."""
         ...
 

@@ -203,7 +203,7 @@ class ClaimDesk:
                 if badge is not None:
                     connection.settimeout(None)
                     claims = self._source.open_claims(badge.claimant)
-                    ClaimLane(connection, badge, claims, self._source.jobs).serve()
+                    ClaimLane(connection, badge, claims, self._source.producer()).serve()
             except Exception as error:  # noqa: BLE001  # it ends this connection only
                 logger.opt(exception=error).error(
                     "claims: the connection of {} is closed, because serving it failed",
