@@ -22,6 +22,23 @@ class Notifier:
         """The workers are started."""
         self._send(f"READY=1\nSTATUS={_line(status)}")
 
+    def upgrading(self, monotonic_us: int, longest_s: float) -> None:
+        """Another program replaces this one in the same process; `upgraded` reports the end.
+
+        Until then no keep-alive is sent. A watchdog with a shorter period would kill the supervisor, with all
+        workers, before the former program could return.
+        """
+        self.reloading(monotonic_us)
+        if self.watchdog_s is not None:
+            self._send(f"WATCHDOG_USEC={round(max(longest_s, self.watchdog_s) * 1e6)}\nWATCHDOG=1")
+
+    def upgraded(self, status: str) -> None:
+        """The program that follows, or the former one, runs the workers; the process is the same."""
+        period = (
+            "" if self.watchdog_s is None else f"\nWATCHDOG_USEC={round(self.watchdog_s * 1e6)}\nWATCHDOG=1"
+        )
+        self._send(f"READY=1\nMAINPID={os.getpid()}\nSTATUS={_line(status)}{period}")
+
     def status(self, text: str) -> None:
         """Set the status line that `systemctl status` shows."""
         self._send(f"STATUS={_line(text)}")
