@@ -23,7 +23,7 @@ CREDENTIALS = struct.Struct("3i")
 class ServiceManager:
     """Receives what a service says, as systemd does: in order, with the pid that the kernel vouches for.
 
-    It does so at once: with ten messages the queue of the socket is full, and the service drops what it says.
+    It does so at once: with ten messages the socket is full, and the service drops what it says.
     """
 
     def __init__(self, address: Path) -> None:
