@@ -48,7 +48,7 @@ from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
 from .task_results import TaskResults
 from .upgrade.handing import CheckedUpgrade, Handing
-from .upgrade.left import LONGEST_UPGRADE_S, NOTHING_LEFT, OwnEstate
+from .upgrade.left import NOTHING_LEFT, OwnEstate
 from .upgrade.runner_state import PendingOrders, Word
 
 Order = Word | CheckedUpgrade
@@ -236,8 +236,7 @@ class Runner:
             else:
                 left.become_ready(self._fleet, self.handing)
             settle_soon()
-            say = self._notifier.ready if left.inheritance is None else self._notifier.upgraded
-            say(self._summary())
+            self._notifier.ready(self._summary(), again=left.inheritance is not None)
             logger.info("supervisor: ready, {}", self._summary())
             code = self._process_orders()
             self._stop()
@@ -353,7 +352,7 @@ class Runner:
 
     def _hand_over(self, wanted: CheckedUpgrade) -> None:
         assert self.handing is not None
-        self._notifier.upgrading(time.monotonic_ns() // 1000, LONGEST_UPGRADE_S)
+        self._notifier.upgrading(time.monotonic_ns() // 1000)
         self.handing.hand_over(wanted)
 
     def _reload(self) -> None:

@@ -7,6 +7,10 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
+UPGRADE_S = 300.0
+"""When an upgrade is over at the latest: a minute to load the program (`rekindle/__main__.py`), another to
+become ready (`upgrade/left.py`), and the same for the former program that returns, with a margin."""
+
 
 class Notifier:
     """Sends the state of the service to the service manager that started it, if there is one."""
@@ -18,26 +22,21 @@ class Notifier:
         self.watchdog_s = _watchdog(environment)
         """The period in which the watchdog expects a keep-alive; None without a watchdog."""
 
-    def ready(self, status: str) -> None:
-        """The workers are started."""
-        self._send(f"READY=1\nSTATUS={_line(status)}")
+    def ready(self, status: str, *, again: bool = False) -> None:
+        """The workers are started; `again`: after an upgrade, in the same process."""
+        period = "" if self.watchdog_s is None else f"\nWATCHDOG_USEC={_usec(self.watchdog_s)}\nWATCHDOG=1"
+        more = f"\nMAINPID={os.getpid()}{period}" if again else ""
+        self._send(f"READY=1\nSTATUS={_line(status)}{more}")
 
-    def upgrading(self, monotonic_us: int, longest_s: float) -> None:
-        """Another program replaces this one in the same process; `upgraded` reports the end.
+    def upgrading(self, monotonic_us: int) -> None:
+        """Another program replaces this one in the same process; `ready` reports the end.
 
         Until then no keep-alive is sent. A watchdog with a shorter period would kill the supervisor, with all
         workers, before the former program could return.
         """
         self.reloading(monotonic_us)
         if self.watchdog_s is not None:
-            self._send(f"WATCHDOG_USEC={round(max(longest_s, self.watchdog_s) * 1e6)}\nWATCHDOG=1")
-
-    def upgraded(self, status: str) -> None:
-        """The program that follows, or the former one, runs the workers; the process is the same."""
-        period = (
-            "" if self.watchdog_s is None else f"\nWATCHDOG_USEC={round(self.watchdog_s * 1e6)}\nWATCHDOG=1"
-        )
-        self._send(f"READY=1\nMAINPID={os.getpid()}\nSTATUS={_line(status)}{period}")
+            self._send(f"WATCHDOG_USEC={_usec(max(UPGRADE_S, self.watchdog_s))}\nWATCHDOG=1")
 
     def status(self, text: str) -> None:
         """Set the status line that `systemctl status` shows."""
@@ -75,6 +74,10 @@ def _watchdog(environment: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return period / 1e6 if period > 0 else None
+
+
+def _usec(seconds: float) -> int:
+    return round(seconds * 1e6)
 
 
 def _line(text: str) -> str:

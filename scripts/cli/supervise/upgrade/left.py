@@ -21,10 +21,6 @@ from .runner_state import RUNNER, RunnerState, StoreLock
 READY_S = 60.0
 """How long this program may take to become ready, before the former one returns."""
 
-LONGEST_UPGRADE_S = 300.0
-"""When an upgrade is over at the latest: a minute to load the program (`rekindle/__main__.py`), another to
-become ready, and the same for the former program that returns, with a margin."""
-
 
 class OwnEstate:
     """The descriptors and the state for the process itself; the actors and processes take theirs."""
