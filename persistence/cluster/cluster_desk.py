@@ -15,11 +15,11 @@ from rekindle.actors.errors import StoreError
 
 from ..database.driver_errors import translated
 from ..database.engines import postgresql_engine, shown_url
-from ..schema import migrate
 from . import cluster_sql as sql
 from .changes import apply
 from .cluster_rows import tenure
 from .postgres_cluster import LOCK_TIMEOUT_MS, read_cluster, server_url
+from .shared_tables import prepare
 
 
 class ClusterDesk:
@@ -35,7 +35,7 @@ class ClusterDesk:
         self.name = shown_url(url)
         self._engine = postgresql_engine(url, lock_timeout_ms=LOCK_TIMEOUT_MS)
         with translated(self.name):
-            migrate.upgrade(self._engine, self.name)
+            prepare(self._engine, self.name)
 
     def claim_name(self, name: str) -> None:
         """Let the database belong to the cluster of this name.

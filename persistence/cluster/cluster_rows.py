@@ -26,10 +26,14 @@ def _read(text: str) -> Any:
     return msgspec.json.decode(text)
 
 
+def _known(row: Row[Any], kind: type[msgspec.Struct]) -> Values:
+    """The columns that this version knows: the tables may be those of a newer one."""
+    return {name: value for name, value in row._mapping.items() if name in kind.__struct_fields__}
+
+
 def node(row: Row[Any]) -> Node:
     """A row of `rekindle_node`."""
-    found = dict(row._mapping)
-    found.pop("now_ms", None)
+    found = _known(row, Node)
     return Node(
         **{
             **found,
@@ -58,7 +62,7 @@ def described(machine: Node) -> Values:
 
 def assignment(row: Row[Any]) -> Assignment:
     """A row of `rekindle_assignment`."""
-    found = dict(row._mapping)
+    found = _known(row, Assignment)
     return Assignment(**{**found, "phase": Phase(found["phase"]), "refused": _read(found["refused"])})
 
 
@@ -95,7 +99,8 @@ _PLACE = fields(PlacePolicy)
 
 def _place(stored: Values) -> PlacePolicy:
     words = {"apart_from": tuple(stored["apart_from"]), "on_partition": OnPartition(stored["on_partition"])}
-    return PlacePolicy(**{**stored, **words})
+    known = {field.name: stored[field.name] for field in _PLACE if field.name in stored}
+    return PlacePolicy(**{**known, **words})
 
 
 def _plain(value: object) -> object:
@@ -104,7 +109,7 @@ def _plain(value: object) -> object:
 
 def tenure(row: Row[Any]) -> Tenure:
     """A row of `rekindle_tenure`."""
-    found = dict(row._mapping)
+    found = _known(row, Tenure)
     how = found["how"]
     return Tenure(
         **{

@@ -37,11 +37,11 @@ from rekindle.actors.ports import Receiver
 
 from ..database.driver_errors import translated
 from ..database.engines import path_or_url, postgresql_engine, shown_url
-from ..schema import migrate
 from . import cluster_sql as sql
 from .changes import apply
 from .cluster_lane import ClusterLane
 from .cluster_rows import assignment, described, event_values, node, tenure, wish
+from .shared_tables import prepare
 
 LOCK_TIMEOUT_MS = 10_000
 
@@ -71,7 +71,7 @@ class PostgresCluster:
         self.name = shown_url(url)
         engine = postgresql_engine(url, lock_timeout_ms=LOCK_TIMEOUT_MS)
         with translated(self.name):
-            migrate.upgrade(engine, self.name)
+            prepare(engine, self.name)
         answers_s = lease_s / 3
         self._name, self._term_ms = f"{node_id}:{secrets.token_hex(8)}", round(lease_s * 500)
         """How it leads: for so long after each reading, unless it reads again."""

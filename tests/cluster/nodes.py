@@ -135,11 +135,11 @@ class Nodes:
             self.start(name)
         until(lambda: all(self.holds_lease(name) for name in names), f"{names} to join")
 
-    def start(self, name: str) -> None:
-        """Start the agent of a node."""
+    def start(self, name: str, *program: str) -> None:
+        """Start the agent of a node; `program` is another `rekindle` than the one of this repository."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.agents[name] = subprocess.Popen(
-                [sys.executable, "-m", "rekindle", "cluster", "join", str(self.file(name))],
+                [*(program or (sys.executable, "-m", "rekindle")), "cluster", "join", str(self.file(name))],
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -148,7 +148,7 @@ def _claim_name(database: str, name: str) -> None:
             desk = ClusterDesk(database)
         except StoreUnavailableError as error:
             if not has_warned:
-                logger.warning("cluster: the node joins when the database answers: {}", str(error))
+                logger.warning("cluster: the node cannot join yet: {}", str(error))
             has_warned = True
             time.sleep(RETRY_S)
         else:
