@@ -49,6 +49,25 @@ class ClusterDesk:
         if found != name:
             raise StoreError(f"{self.name} belongs to the cluster {found}, not to {name}: see [cluster] name")
 
+    def compare_secret(self, shown: str, node_id: str) -> None:
+        """See that a node has the secret of the others; `shown` is a digest of it.
+
+        Raises:
+            StoreError: nodes hold leases that have another one.
+        """
+        with self._begun() as connection:
+            found = connection.execute(sql.KNOWN_SECRET).scalar()
+            if found == shown:
+                return
+            others = connection.execute(sql.OTHER_HOLDERS, {"node_id": node_id}).scalars().all()
+            if found is None or not others:
+                connection.execute(sql.KEEP_SECRET, {"shown": shown})
+                return
+        raise StoreError(
+            f"the secret_file of this node has another secret than the one of {', '.join(others)}:"
+            " copy that file, or stop all nodes before you change the secret"
+        )
+
     def read(self) -> ClusterRead:
         """The state of the cluster."""
         with self._begun() as connection:

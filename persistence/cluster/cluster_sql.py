@@ -232,3 +232,16 @@ NAME_CLUSTER = text(
 )
 
 CLUSTER_NAME = text("SELECT value FROM rekindle_meta WHERE key = 'cluster'")
+
+KEEP_SECRET = text(
+    """INSERT INTO rekindle_meta (key, value) VALUES ('cluster_secret', :shown)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+)
+"""What is kept says whether two secrets are the same, and not what they are."""
+
+KNOWN_SECRET = text("SELECT value FROM rekindle_meta WHERE key = 'cluster_secret'")
+
+OTHER_HOLDERS = text(
+    f"""SELECT name FROM rekindle_node WHERE id <> :node_id AND state NOT IN ('lost', 'left')
+        AND lease_until_ms > {NOW} ORDER BY name"""
+)

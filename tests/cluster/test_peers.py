@@ -68,7 +68,7 @@ def test_what_another_secret_or_cluster_has_signed_is_dropped_and_told(
     stranger.send("b", receiver.address, ASKED)
     member.send("b", receiver.address, GOT)
     assert inbox.next() == GOT
-    assert any("is its secret_file the same?" in line for line in logs)
+    assert any("is the secret the same?" in line for line in logs)
 
 
 def test_what_was_changed_on_its_way_and_what_is_no_message_is_dropped(peer: Peer) -> None:

@@ -46,3 +46,19 @@ def test_a_node_keeps_to_the_database_and_not_to_its_file(nodes: Nodes) -> None:
     nodes.join("k1")
     said = nodes.run("reload", "--state", str(nodes.folder / "k1"), code=1)
     assert "rekindle cluster apply FILE" in said
+
+
+def test_a_node_with_another_secret_is_refused_while_the_others_hold_their_leases(nodes: Nodes) -> None:
+    nodes.join("k1")
+    nodes.describe("k2")
+    other = nodes.folder / "other"
+    other.write_text("another secret")
+    other.chmod(0o600)
+    file = nodes.file("k2")
+    file.write_text(file.read_text().replace('secret_file = "secret"', 'secret_file = "other"'))
+    said = nodes.run("cluster", "join", str(file), code=1)
+    assert "the secret_file of this node has another secret than the one of k1: copy that file" in said
+    nodes.agents["k1"].terminate()
+    nodes.agents["k1"].wait(60)
+    nodes.start("k2")
+    until(lambda: nodes.holds_lease("k2"), "a node with a new secret to join when it is alone")

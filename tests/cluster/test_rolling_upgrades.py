@@ -73,7 +73,7 @@ def test_older_nodes_go_on_and_come_back_while_newer_ones_upgrade_the_tables(
     nodes.apply("k1")
     nodes.until_runs()
     nodes.describe("k2")
-    nodes.start("k2", *newer(versions, "0019"))
+    nodes.start("k2", *newer(versions, REVISIONS[-1]))
     until(lambda: nodes.holds_lease("k2"), "the newer node to join")
     assert revision(nodes) == "9001"
     last = nodes.traces()[-1].at

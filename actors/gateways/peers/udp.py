@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
+from hashlib import pbkdf2_hmac, sha256
 
 import msgspec
 from loguru import logger
@@ -24,12 +24,19 @@ from ..gateway_errors import GatewayError
 
 LONGEST = 4096
 CLOSE_S = 5.0
+DIGEST_ROUNDS = 100_000
+"""So that a short secret cannot be guessed from its digest in no time."""
 _KINDS = {"asked": PromiseAsked, "got": PromiseGot}
 
 
 class _Letter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     body: msgspec.Raw
+
+
+def digest(secret: str, cluster: str) -> str:
+    """What says whether two nodes have the same secret, and not what it is."""
+    return pbkdf2_hmac("sha256", secret.encode(), f"rekindle cluster {cluster}".encode(), DIGEST_ROUNDS).hex()
 
 
 class UdpPeers:

@@ -24,8 +24,10 @@ STOP_ROUNDS = 50
 class Machine:
     """A machine that can be powered off and on, paused, and entered."""
 
-    def __init__(self, name: str, address: str, hardware: str) -> None:
+    def __init__(self, name: str, address: str, hardware: str, ahead_s: int = 0) -> None:
+        """`ahead_s` is how much longer it claims to be running than this computer."""
         self.name, self.address, self.hardware = name, address, hardware
+        self._clocks = ("--time", "--boottime", str(ahead_s), "--monotonic", str(ahead_s)) if ahead_s else ()
         self._script = INIT.format(service="sleep infinity", log="/dev/null")
         self._holder: subprocess.Popen[bytes] | None = None
         self._init = 0
@@ -50,7 +52,7 @@ class Machine:
         """Start it, without a cable and without its service."""
         if self._holder is not None:
             return
-        words = ("unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
+        words = ("unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", *self._clocks)
         # `unshare` remarks on a child that is killed.
         holder = subprocess.Popen(
             [*DIES_WITH_US, *words, "bash", "-c", self._script],

@@ -19,6 +19,8 @@ from .namespaces import DIES_WITH_US, RoomError, namespace, obstacle, run, wait_
 
 NETWORK = "10.77.0"
 SEGMENTS = ("left", "right")
+CLOCKS_APART_S = 3600
+"""No decision of two machines may depend on their clocks."""
 NOWHERE = "02:00:00:00:00:fe"
 """No machine has this hardware address."""
 
@@ -63,7 +65,8 @@ class Room:
     def add(self, name: str) -> Machine:
         """A new machine, without power."""
         number = len(self.machines) + 1
-        machine = Machine(name, f"{NETWORK}.{number}", f"02:00:00:00:00:{number:02x}")
+        hardware = f"02:00:00:00:00:{number:02x}"
+        machine = Machine(name, f"{NETWORK}.{number}", hardware, number * CLOCKS_APART_S)
         self.machines[name] = machine
         return machine
 

@@ -23,7 +23,7 @@ from rekindle.actors.cluster.no_engine import NoEngine
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.cluster.rules.lease import terms
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.gateways.peers.udp import UdpPeers
+from rekindle.actors.gateways.peers.udp import UdpPeers, digest
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.ports import Store
 from rekindle.actors.runtime.thread_runtime import ThreadRuntime
@@ -69,14 +69,14 @@ class ClusterNode:
         assert settings is not None
         assert config.shared_database is not None
         self._agent: pykka.ActorRef[Any] | None = None
+        secret = _secret(settings)
         self._peers = UdpPeers(
-            settings.listen, cluster=settings.name, secret=_secret(settings), receiver=lambda: self._agent
+            settings.listen, cluster=settings.name, secret=secret, receiver=lambda: self._agent
         )
         try:
-            _claim_name(config.shared_database, settings.name)
-            self._store = PostgresCluster(
-                config.shared_database, lease_s=settings.lease_s, node_id=_node_id(config.state_dir)
-            )
+            shown, node_id = digest(secret, settings.name), _node_id(config.state_dir)
+            _see_cluster(config.shared_database, settings.name, shown, node_id)
+            self._store = PostgresCluster(config.shared_database, lease_s=settings.lease_s, node_id=node_id)
         except BaseException:
             self._peers.close()
             raise
@@ -140,8 +140,8 @@ class ClusterNode:
         self._peers.close()
 
 
-def _claim_name(database: str, name: str) -> None:
-    """Wait for the database, and see that it belongs to this cluster."""
+def _see_cluster(database: str, name: str, secret: str, node_id: str) -> None:
+    """Wait for the database, and see that it belongs to this cluster and that its nodes have our secret."""
     has_warned = False
     while True:
         try:
@@ -154,6 +154,7 @@ def _claim_name(database: str, name: str) -> None:
         else:
             try:
                 desk.claim_name(name)
+                desk.compare_secret(secret, node_id)
             finally:
                 desk.close()
             return
