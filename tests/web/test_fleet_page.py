@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route
+from tests.processes.waiting import eventually
 from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
 
 import rekindle.actors.gateways.http
@@ -172,6 +173,32 @@ def test_a_hundred_changes_at_once_are_drawn_in_the_rows_that_are_there(window: 
     assert drawn["rows"] == 1000
     assert drawn["changed"] == 100
     assert drawn["same"]
+    window.page.unroute_all(behavior="ignoreErrors")
+
+
+def asked(window: Window, path: str) -> int:
+    """How often the page has requested something of the supervisor."""
+    names = "performance.getEntriesByType('resource').map((each) => new URL(each.name).pathname)"
+    return int(window.page.evaluate(names).count(f"/api/v1{path}"))
+
+
+def test_all_workers_are_requested_once_at_load(window: Window) -> None:
+    """The stream begins with the state of each worker, after which all were requested a second time."""
+    window.page.reload()
+    window.wait_until("document.querySelectorAll('tr.group').length > 0")
+    assert eventually(lambda: asked(window, "/queues") == 2)  # 2 s after the stream has begun
+    assert asked(window, "/workers") == 1
+
+
+def test_what_workers_use_is_sampled_only_where_it_is_shown(window: Window) -> None:
+    """The resources of a thousand processes were read every 5 s, for a page that showed none of them."""
+    window.page.route("**/api/v1/workers", thousand)
+    window.page.reload()
+    window.wait_until("document.querySelectorAll('tr.group').length === 10")
+    assert eventually(lambda: asked(window, "/queues") == 2)
+    assert asked(window, "/resources") == 0
+    window.page.locator('tr[data-group="g1"] button').click()
+    assert eventually(lambda: asked(window, "/resources") == 1)
     window.page.unroute_all(behavior="ignoreErrors")
 
 

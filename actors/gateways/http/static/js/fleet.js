@@ -24,6 +24,7 @@ const COLUMNS = [
 export function fleet(query = new URLSearchParams()) {
   const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
+  let order = "trouble";
   const inSight = new Set(); // the rows that the user sees: only their clocks go on
   const sight = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
     if (!isIntersecting) return inSight.delete(target);
@@ -32,7 +33,7 @@ export function fleet(query = new URLSearchParams()) {
   }), { rootMargin: "200px" });
   const heads = new Map(); // the row above the workers of a group
   const opened = new Map(); // which groups the user opened or closed
-  const usage = usages(() => update());
+  const usage = usages(() => update(), () => rows.size > 0 || ["cpu", "memory"].includes(order));
   const body = el("tbody");
   const chips = el("div", { class: "chips", role: "group", "aria-label": "Show only" });
   const search = el("input", { type: "search", placeholder: "Find a worker", "aria-label": "Find a worker", value: query.get("find") ?? "", oninput: () => update() });
@@ -41,7 +42,6 @@ export function fleet(query = new URLSearchParams()) {
   const headings = COLUMNS.map(heading);
   const table = el("table", { class: "workers" }, el("thead", {}, el("tr", {}, ...headings)), body);
   let only = null;
-  let order = "trouble";
   let isReversed = false;
   const node = el("div", { class: "page" },
     parts.alerts.node,
@@ -82,6 +82,7 @@ export function fleet(query = new URLSearchParams()) {
       && worker.component_id.toLowerCase().includes(word));
     headings.forEach((each) => mark(each, "aria-sort", each.dataset.key === order ? directionOf(order, isReversed) : null));
     place(grouped(wanted, order, usage.of, isReversed), filtered, workers.length);
+    usage.look();
     table.classList.toggle("read-only", !mayOrder());
     none.hidden = wanted.length > 0;
     say(none, workers.length === 0 ? (state.info === null ? "Loading …" : "There are no workers.") : "No worker matches.");

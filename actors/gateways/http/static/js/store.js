@@ -54,6 +54,7 @@ const ALL = "*"; // not a worker id
 const dirty = new Set();
 let everything = false;
 let asking = false;
+let untold = null; // the states of workers that came while all workers were requested for the first time
 
 export function refreshAll() {
   everything = true;
@@ -108,12 +109,13 @@ let meanwhile = []; // events that came while the log was read
 
 async function askEverything() {
   meanwhile = [];
+  untold = [];
   const [info, deaths, log, alerts] = await Promise.all([
     get(`${API}/info`),
     get(`${API}/deaths?limit=${MOST_DEATHS}`).catch(() => null), // the store may be unavailable
     getIfServed(`${API}/events/log`, `?limit=${MOST_LINES}`).catch(() => null),
     getIfServed(`${API}/alerts`).catch(() => state.alerts),
-    askWorkers(),
+    askAllWorkers(),
     askQueues(),
   ]);
   state.info = info;
@@ -122,6 +124,19 @@ async function askEverything() {
   if (deaths !== null) state.deaths = deaths.deaths;
   if (log !== null) state.feed = log.events.reverse();
   meanwhile.forEach(addEvent);
+}
+
+// The workers are drawn as soon as they are known. The stream begins with the state of each of them: only a
+// worker whose state is another one than in the answer is requested again.
+async function askAllWorkers() {
+  try {
+    await askWorkers();
+  } finally {
+    const said = untold;
+    untold = null;
+    said.forEach(hearWorker);
+    changed();
+  }
 }
 
 async function askWorkers() {
@@ -222,7 +237,9 @@ function isOf(death, event) {
 }
 
 // A busy worker takes one job after the other; that alone needs no request.
-function hearWorker({ component, status, pid, current_job }) {
+function hearWorker(said) {
+  if (untold !== null) return void untold.push(said);
+  const { component, status, pid, current_job } = said;
   const known = state.workers.get(component);
   if (known === undefined || known.pid !== pid || known.shown !== status) refreshWorker(component);
   else known.current_job = current_job;

@@ -1,4 +1,5 @@
-// What each worker uses; sampled only while the page is looked at.
+// What each worker uses; sampled only while the page is looked at and shows it: the supervisor reads it from
+// the processes, which takes long for a thousand of them.
 
 import { API, getIfServed } from "./api.js";
 import { state } from "./store.js";
@@ -8,12 +9,13 @@ const KEPT = 60; // samples of each worker: five minutes
 
 const past = new Map(); // by worker; kept while the user moves between pages
 
-export function usages(changed) {
+export function usages(changed, isShown = () => true) {
   let found = new Map();
   let stopped = false;
+  let first = null;
 
   async function sample() {
-    if (stopped || document.visibilityState === "hidden" || state.connection !== "live") return;
+    if (stopped || !isShown() || document.visibilityState === "hidden" || state.connection !== "live") return;
     const answer = await getIfServed(`${API}/resources`).catch(() => null);
     if (stopped || answer === null) return;
     found = new Map(answer.workers.map((each) => [each.id, each]));
@@ -21,9 +23,14 @@ export function usages(changed) {
     changed();
   }
 
+  // It need not be waited for, once it is shown.
+  function look() {
+    if (isShown()) first ??= setTimeout(sample, 300);
+  }
+
   const timer = setInterval(sample, EVERY_MS);
-  const first = setTimeout(sample, 300);
-  return { of: (id) => found.get(id), past: (id) => past.get(id) ?? [], stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
+  look();
+  return { of: (id) => found.get(id), past: (id) => past.get(id) ?? [], look, stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
 }
 
 function keep(found) {
