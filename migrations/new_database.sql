@@ -126,7 +126,7 @@ CREATE TABLE "rekindle_job" (
 	max_retries INTEGER,
 	alone INTEGER DEFAULT '0' NOT NULL,
 	claimed_run TEXT
-, crash_retries INTEGER, unique_key TEXT, checkpoint TEXT, timeout_ms BIGINT, retry_delay_ms BIGINT, max_retry_delay_ms BIGINT, expires_at_wall_ms BIGINT, cancel_requested_at_wall_ms BIGINT, errors TEXT, progress TEXT, "key" TEXT, waits_for INTEGER, followed INTEGER DEFAULT '0' NOT NULL, failed_by BIGINT, batch_id BIGINT, batch_counts TEXT, traceparent TEXT, claimed_node TEXT, claimed_epoch BIGINT, lost_count INTEGER DEFAULT '0' NOT NULL)
+, crash_retries INTEGER, unique_key TEXT, checkpoint TEXT, timeout_ms BIGINT, retry_delay_ms BIGINT, max_retry_delay_ms BIGINT, expires_at_wall_ms BIGINT, cancel_requested_at_wall_ms BIGINT, errors TEXT, progress TEXT, "key" TEXT, waits_for INTEGER, followed INTEGER DEFAULT '0' NOT NULL, failed_by BIGINT, batch_id BIGINT, batch_counts TEXT, traceparent TEXT)
 
 CREATE TABLE rekindle_job_after (
 	after_id BIGINT NOT NULL,
@@ -180,8 +180,23 @@ CREATE TABLE rekindle_node (
 	renewals BIGINT NOT NULL,
 	lease_until_ms BIGINT NOT NULL,
 	testified_at_wall_ms BIGINT NOT NULL,
-	members TEXT NOT NULL, drain_until_ms BIGINT, run TEXT DEFAULT '' NOT NULL,
+	members TEXT NOT NULL, drain_until_ms BIGINT,
 	CONSTRAINT pk_rekindle_node PRIMARY KEY (id)
+)
+
+CREATE TABLE rekindle_node_life (
+	node_id TEXT NOT NULL,
+	component_id TEXT NOT NULL,
+	generation BIGINT NOT NULL,
+	epoch BIGINT NOT NULL,
+	began_ms BIGINT NOT NULL,
+	ended_ms BIGINT,
+	cause TEXT NOT NULL,
+	fault TEXT,
+	counted BIGINT NOT NULL,
+	died BIGINT NOT NULL,
+	is_hard BIGINT NOT NULL,
+	CONSTRAINT pk_rekindle_node_life PRIMARY KEY (node_id, component_id, generation)
 )
 
 CREATE TABLE rekindle_periodic (
@@ -215,6 +230,17 @@ CREATE TABLE rekindle_queue_key (
 	"key" TEXT NOT NULL,
 	bucket_full_us BIGINT NOT NULL,
 	CONSTRAINT pk_rekindle_queue_key PRIMARY KEY (queue, "key")
+)
+
+CREATE TABLE rekindle_ruling (
+	node_id TEXT NOT NULL,
+	number BIGINT NOT NULL,
+	at_ms BIGINT NOT NULL,
+	kind TEXT NOT NULL,
+	why TEXT NOT NULL,
+	given_by TEXT NOT NULL,
+	body TEXT NOT NULL,
+	CONSTRAINT pk_rekindle_ruling PRIMARY KEY (node_id, number)
 )
 
 CREATE TABLE rekindle_run (
@@ -262,7 +288,7 @@ CREATE TABLE rekindle_tenure (
 	refunded BIGINT NOT NULL,
 	reset_at_wall_ms BIGINT,
 	last_generation BIGINT NOT NULL,
-	noted BIGINT NOT NULL,
+	noted BIGINT NOT NULL, lifted_ms BIGINT,
 	CONSTRAINT pk_rekindle_tenure PRIMARY KEY (component_id, epoch)
 )
 
@@ -331,6 +357,10 @@ CREATE INDEX ix_rekindle_job_toxic ON rekindle_job (toxic_since_wall_ms) WHERE s
 CREATE INDEX ix_rekindle_job_traced ON rekindle_job (finished_at_wall_ms, id) WHERE traceparent IS NOT NULL
 
 CREATE INDEX ix_rekindle_job_unique ON rekindle_job (queue, unique_key) WHERE unique_key IS NOT NULL
+
+CREATE INDEX ix_rekindle_node_life_component_id_epoch ON rekindle_node_life (component_id, epoch)
+
+CREATE INDEX ix_rekindle_node_life_ended_ms ON rekindle_node_life (ended_ms)
 
 CREATE INDEX ix_rekindle_shipped_event_component_id ON rekindle_shipped_event (component_id)
 

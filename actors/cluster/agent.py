@@ -46,7 +46,7 @@ from .rules import lease as leases
 from .rules import promising
 from .rules.holdings import Holdings
 from .rules.lease import Lease, Terms
-from .rules.tenure_counters import carried, merged
+from .rules.tenure_counters import carried, merged, refunded
 
 JOIN_AGAIN_S = 1.0
 
@@ -90,6 +90,8 @@ class Agent(ResilientActor):
         """Why this node cannot run a worker, until the database has heard it."""
         self._kept: dict[str, Wish] = {}
         """The wishes of what runs here."""
+        self._refunded: dict[tuple[str, int], int] = {}
+        """How many restarts of a worker did not count when it began here, or by now."""
         self._last: Renewed | None = None
         self._due: Timer | None = None
         self._renewal: Timer | None = None
@@ -287,8 +289,9 @@ class Agent(ResilientActor):
             self._host.kill(component_id, epoch)
         for assignment in todo.give_back:
             self._give_back(assignment, answer)
-        for component_id in self._holdings.running:
+        for component_id, epoch in self._holdings.running.items():
             self._change(wishes.get(component_id))
+            self._refund(component_id, epoch, _tenures_of(answer, component_id))
         for assignment in todo.start:
             if (wish := wishes.get(assignment.component_id)) is not None:
                 self._start(wish, assignment, answer)
@@ -302,6 +305,7 @@ class Agent(ResilientActor):
             tenures = (*(each for each in tenures if each.epoch != assignment.epoch), ours)
         self._holdings = held.started(self._holdings, assignment.component_id, assignment.epoch)
         self._kept[assignment.component_id] = wish
+        self._refunded[key] = refunded(tenures)
         order = StartTenure(wish=wish, assignment=assignment, known=carried(tenures), tenure=ours)
         self._host.start(order)
 
@@ -309,6 +313,13 @@ class Agent(ResilientActor):
         if wish is not None and wish != self._kept[wish.component_id]:
             self._kept[wish.component_id] = wish
             self._host.change(wish)
+
+    def _refund(self, component_id: str, epoch: int, tenures: tuple[Tenure, ...]) -> None:
+        """Former nodes may be convicted while the worker runs here."""
+        key, now = (component_id, epoch), refunded(tenures)
+        if (more := now - self._refunded.get(key, now)) > 0:
+            self._refunded[key] = now
+            self._host.refund(component_id, epoch, more)
 
     def _stopped(self, news: TenureStopped) -> None:
         self._holdings = held.stopped(self._holdings, news.component_id, news.epoch)

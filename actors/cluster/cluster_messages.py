@@ -19,6 +19,8 @@ from collections.abc import Mapping
 import msgspec
 
 from ..facts.records import RememberedWorker
+from .facts.cases import GiveRuling, KeptRuling, Overrule
+from .facts.node_lives import NodeLife
 from .facts.nodes import Node, NodeState, Resources
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.tenures import Assignment, Tenure
@@ -118,6 +120,8 @@ class ReadCluster(msgspec.Struct, frozen=True):
     number: int
     acts: bool = True
     """Whether the reader wants to lead; the store lets one of those lead that do."""
+    judges: bool = False
+    """Whether it also reads what suspicions are judged by: the lives of processes."""
 
 
 class DeclareLost(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,6 +230,8 @@ Change = (
     | NoteUnplaced
     | KeepTenure
     | SetNodeState
+    | GiveRuling
+    | Overrule
     | PutWish
     | WantWorker
     | RemoveWish
@@ -246,6 +252,12 @@ class ClusterRead(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[Assignment, ...]
     tenures: tuple[Tenure, ...] = ()
     """The latest of each worker."""
+    rulings: tuple[KeptRuling, ...] = ()
+    """The latest on each node."""
+    lives: tuple[NodeLife, ...] = ()
+    """Those of the last minutes, and since the earliest suspicion."""
+    judged: bool = False
+    """Whether the lives were read."""
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ..ports import Receiver
 from .cluster_messages import Change, Claim, JoinNode, ReadCluster, Renew, StartTenure
+from .courier_messages import ShipJournal
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.wishes import Wish
 
@@ -85,6 +86,10 @@ class Host(Protocol):
         """End a worker by SIGKILL that was told to stop under this epoch; the death is not counted."""
         ...
 
+    def refund(self, component_id: str, epoch: int, restarts: int) -> None:
+        """Count so many of the restarts that a worker has brought along no longer."""
+        ...
+
     def fence(self) -> None:
         """End all workers by SIGKILL that may not run without a lease, and supervise them no longer.
 
@@ -109,4 +114,16 @@ class TenureStore(Protocol):
 
     def change(self, change: Change, receiver: Receiver) -> None:
         """Try one guarded statement. Answers: Changed, StoreAway."""
+        ...
+
+
+class HistoryStore(Protocol):
+    """What the HistoryCourier of a node needs of the store."""
+
+    def shipped_up_to(self, node_id: str, receiver: Receiver) -> None:
+        """Read how far the journal of a node was shipped. Answers: JournalKept, StoreAway."""
+        ...
+
+    def ship(self, request: ShipJournal, receiver: Receiver) -> None:
+        """Keep a page of the journal. Answers: JournalKept, StoreAway."""
         ...

@@ -1,9 +1,10 @@
 """The Coordinator: every node has one, one of them acts.
 
 It owns how long each node has been silent (`rules.silence`), and what the engine has denied. Every
-half second it reads the cluster; if it leads, it declares silent nodes lost, releases what should move,
-and places what has no node (`rules.placement`, `rules.moving`), once the engine has granted the room. Each
-change is one guarded statement, so that two that believe to lead do no harm. It ends with its system.
+half second it reads the cluster; if it leads, it declares silent nodes lost, judges those on which workers
+die (`rules.court`), releases what should move, and places what has no node (`rules.placement`,
+`rules.moving`), once the engine has granted the room. Each change is one guarded statement, so that two that
+believe to lead do no harm. It ends with its system.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ from .cluster_messages import (
     StoreAway,
 )
 from .cluster_ports import ClusterStore, Engine
+from .facts.cases import GiveRuling
 from .facts.nodes import Resources
-from .rules import moving, placement, silence
+from .rules import court, moving, placement, silence
 from .rules.fleet import Fleet, fleet
 from .rules.lease import Terms
 
 DENIED_S = 10.0
 """How long a node is passed over after the engine had no room there."""
+JUDGE_S = 2.0
+"""How often it reads the lives of processes, and judges the nodes by them."""
 GRANT_S = 5.0
 """How long the engine may take to answer; then the placement goes on without it."""
 
@@ -58,9 +62,11 @@ class Coordinator(ResilientActor):
         engine: Engine,
         clock: Clock | None = None,
         acts: bool = True,
+        suspects: court.SuspectMode = "act",
     ) -> None:
         super().__init__()
         self._terms, self._acts = terms, acts
+        self._suspects: court.SuspectMode = suspects
         self._runtime, self._store, self._engine = runtime, store, engine
         self._clock = clock or runtime.clock
         self._number = self._answered = 0
@@ -69,6 +75,7 @@ class Coordinator(ResilientActor):
         self._claimed: dict[str, tuple[PlaceWorker, float]] = {}
         """Placements that wait for the engine, by component, and since when."""
         self._is_engine_away = False
+        self._judged = -JUDGE_S
 
     def on_start(self) -> None:
         """Read the cluster for the first time."""
@@ -108,7 +115,10 @@ class Coordinator(ResilientActor):
 
     def _read(self) -> None:
         self._number += 1
-        self._store.read(ReadCluster(self._number, self._acts), self.actor_ref)
+        now = self._clock.monotonic()
+        judges = now - self._judged >= JUDGE_S
+        self._judged = now if judges else self._judged
+        self._store.read(ReadCluster(self._number, self._acts, judges), self.actor_ref)
 
     def _has_read(self, answer: ClusterRead) -> None:
         if answer.number <= self._answered:
@@ -121,6 +131,9 @@ class Coordinator(ResilientActor):
             return
         found = fleet(answer)
         self._declare_lost(found, now)
+        if answer.judged:
+            for ruling in court.given(answer, found, self._suspects):
+                self._try(ruling)
         for release in moving.releases(found):
             self._try(release)
         for removal in moving.removals(found):
@@ -186,8 +199,15 @@ class Coordinator(ResilientActor):
         if isinstance(change, DeclareLost) and applied:
             logger.warning("cluster: node {} is lost: {}", change.node_id, change.reason)
             self._read()  # Its workers are free: they are placed at once.
+        if isinstance(change, GiveRuling) and applied:
+            self._ruled(change)
         if isinstance(change, PlaceWorker) and not applied:
             self._engine.release(change.component_id, change.epoch)
+
+    def _ruled(self, ruling: GiveRuling) -> None:
+        kind = ruling.case.__struct_config__.tag
+        logger.warning("cluster: node {} is {}: {}", ruling.node_id, kind, ruling.why)
+        self._read()  # Its workers move at once.
 
     def _later(self, delay_s: float, message: Any) -> None:
         self._runtime.timers.after(delay_s, self.actor_ref, message)

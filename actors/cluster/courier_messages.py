@@ -1,11 +1,13 @@
-"""Pure: what the Courier of a node hears."""
+"""Pure: what the couriers of a node hear, and what they ship."""
 
 from __future__ import annotations
 
 import msgspec
 
+from ..facts.records import EventRecord
 from ..messages import Published, Snapshot, StateChanged
 from .cluster_messages import Changed, StoreAway
+from .facts.node_lives import NodeLife
 from .facts.tenures import Tenure
 
 
@@ -31,6 +33,23 @@ class ShipDue(msgspec.Struct, frozen=True):
     """What is not in the store should be tried again; the first one begins with the former lives."""
 
 
+class ShipJournal(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the journal of a node. What the store has of it already stays as it is."""
+
+    node_id: str
+    records: tuple[EventRecord, ...]
+    lives: tuple[NodeLife, ...] = ()
+    """Those that the events have begun or ended; their times are those of the node."""
+    keep_days: float | None = None
+    """Forget what is older than this; None: forget nothing now."""
+
+
+class JournalKept(msgspec.Struct, frozen=True):
+    """How far the store has the journal of the node."""
+
+    up_to: int
+
+
 CourierMessage = (
     TenureBegan
     | GuardedUntil
@@ -42,3 +61,4 @@ CourierMessage = (
     | Snapshot
     | StateChanged
 )
+HistoryMessage = JournalKept | ShipDue | StoreAway | Published | Snapshot | StateChanged

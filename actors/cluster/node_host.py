@@ -22,7 +22,7 @@ from loguru import logger
 
 from ..errors import ConfigurationError, RekindleError, RequestTimeoutError, SocketError, SpecError
 from ..facts.records import RememberedWorker
-from ..messages import FenceWorkers, RemoveWorker
+from ..messages import FenceWorkers, RefundRestarts, RemoveWorker
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.assigned import Assigned
@@ -152,6 +152,12 @@ class NodeHost:
         """Kill a worker that was told to stop under this epoch."""
         if self._epochs.get(component_id, epoch) == epoch:  # no later one was started meanwhile
             tell(self._supervisor, FenceWorkers(ids=(component_id,)))
+
+    def refund(self, component_id: str, epoch: int, restarts: int) -> None:
+        """Have restarts that another node was at fault for not count here."""
+        if self._epochs.get(component_id) == epoch:
+            logger.info("cluster: {} has {} restarts less: they were a node's fault", component_id, restarts)
+            tell(self._supervisor, RefundRestarts(component_id, restarts))
 
     def fence(self) -> None:
         """Kill all workers, and supervise them no longer."""

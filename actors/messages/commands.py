@@ -109,6 +109,14 @@ class FenceWorkers(msgspec.Struct, frozen=True):
     ids: tuple[str, ...] | None = None
 
 
+class RefundRestarts(msgspec.Struct, frozen=True):
+    """Count restarts of a worker no longer, which another node of the cluster was at fault for."""
+
+    component_id: str
+    restarts: int
+    reply_to: Receiver | None = None
+
+
 class ChangeWorkers(msgspec.Struct, frozen=True):
     """Supervise exactly these workers from now on. The reply is `WorkersChanged`.
 
@@ -147,6 +155,7 @@ HostCommand = (
     | AddWorker
     | RemoveWorker
     | FenceWorkers
+    | RefundRestarts
     | ChangeWorkers
     | ReportStatus
     | Shutdown

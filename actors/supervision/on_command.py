@@ -164,6 +164,18 @@ def reset(worker: Worker, world: World) -> WorkerStep:
             return WorkerStep(worker, clear)
 
 
+def refund(worker: Worker, restarts: int) -> WorkerStep:
+    """Count the first of its restarts no longer: it was a node of the cluster that had it die."""
+    state = worker.restarts
+    left = replace(
+        state,
+        restart_count=max(0, state.restart_count - restarts),
+        streak_count=max(0, state.streak_count - restarts),
+        deaths_ms=state.deaths_ms[restarts:],
+    )
+    return WorkerStep(replace(worker, restarts=left))
+
+
 _STAYS = frozenset({Rest.STOPPED, Rest.HELD, Rest.GROUP, Rest.SCHEDULED})
 
 

@@ -19,6 +19,7 @@ from ..messages import (
     FenceWorkers,
     HostCommand,
     PauseWorkers,
+    RefundRestarts,
     Refused,
     RemoveWorker,
     ReportStatus,
@@ -137,6 +138,8 @@ class Operations:
                 chosen = self._choice.chosen(there)
                 self._workers.stop(chosen, Urgency.KILL, StopReason.FENCED, reply_to)
                 self._recheck()
+            case RefundRestarts(component_id=id_, restarts=restarts, reply_to=reply_to):
+                self._change((id_,), reply_to, lambda worker, _world: supervision.refund(worker, restarts))
             case ChangeWorkers(specs=specs, reply_to=reply_to, versions=versions):
                 self._declarations.replace(specs, versions, reply_to)
                 self._upkeep.specs_changed()

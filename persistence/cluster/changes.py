@@ -20,12 +20,13 @@ from rekindle.actors.cluster.cluster_messages import (
     SetNodeState,
     WantWorker,
 )
+from rekindle.actors.cluster.facts.cases import GiveRuling, Overrule
 from rekindle.actors.cluster.facts.tenures import Tenure
 from rekindle.actors.cluster.rules.tenure_counters import merged
 
 from . import cluster_sql as sql
+from . import rulings
 from .cluster_rows import Values, assignment, tenure, tenure_values, wish_values
-from .orphaned_claims import release_orphaned
 
 
 def apply(connection: Connection, change: Change) -> Changed:
@@ -53,6 +54,10 @@ def apply(connection: Connection, change: Change) -> Changed:
             values = {**_values(change), "only_from": [state.value for state in change.only_from]}
             found = connection.execute(sql.SET_NODE_STATE, {**values, "state": change.state.value}).all()
             return Changed(change=change, applied=bool(found))
+        case GiveRuling():
+            return Changed(change=change, applied=rulings.give(connection, change))
+        case Overrule():
+            return Changed(change=change, applied=rulings.overrule(connection, change))
         case WantWorker(component_id=id_, wanted=wanted_now):
             values = {"component_id": id_, "wanted": wanted_now.value}
             return Changed(change=change, applied=bool(connection.execute(sql.WANT_WORKER, values).all()))
@@ -82,7 +87,6 @@ def _declare_lost(connection: Connection, change: DeclareLost) -> Changed:
     node_id = {"node_id": change.node_id}
     freed = connection.execute(sql.FREE_ASSIGNMENTS, {**node_id, "reason": change.reason}).all()
     connection.execute(sql.END_TENURES, node_id)
-    release_orphaned(connection)
     return _changed(change, freed, applied=True)
 
 

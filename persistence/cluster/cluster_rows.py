@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
+from rekindle.actors.cluster.facts.node_lives import NodeLife
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
 from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
@@ -57,7 +58,6 @@ def described(machine: Node) -> Values:
         "labels": _json(dict(machine.labels)),
         "capacity": _json(dict(machine.capacity.amounts)),
         "engine_node": machine.engine_node,
-        "run": machine.run,
     }
 
 
@@ -139,4 +139,16 @@ def event_values(node_id: str, record: EventRecord) -> Values:
         "type": record.type,
         "component_id": record.component_id,
         "payload": record.payload,
+    }
+
+
+def life_values(life: NodeLife, shift_ms: int) -> Values:
+    """The values of a life; `shift_ms` is how far the clock of the database is ahead of the node's."""
+    return {
+        **msgspec.structs.asdict(life),
+        "fault": None if life.fault is None else life.fault.value,
+        "counted": int(life.counted),
+        "died": int(life.died),
+        "is_hard": int(life.is_hard),
+        "shift_ms": shift_ms,
     }

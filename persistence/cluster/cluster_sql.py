@@ -29,14 +29,14 @@ NAMESAKE = text(
 ADD_NODE = text(
     """INSERT INTO rekindle_node (id, name, address, boot_id, life, version, labels, capacity, engine_node,
         state, state_reason, state_by, held, incarnation, renewals, lease_until_ms, testified_at_wall_ms,
-        members, run)
+        members)
     VALUES (:id, :name, :address, :boot_id, :life, :version, :labels, :capacity, :engine_node,
-        'up', '', '', 'up', 1, 0, 0, 0, '[]', :run) ON CONFLICT (id) DO NOTHING"""
+        'up', '', '', 'up', 1, 0, 0, 0, '[]') ON CONFLICT (id) DO NOTHING"""
 )
 
 BEGIN_LIFE = text(
     """UPDATE rekindle_node SET name = :name, address = :address, boot_id = :boot_id, life = :life,
-        version = :version, labels = :labels, capacity = :capacity, engine_node = :engine_node, run = :run,
+        version = :version, labels = :labels, capacity = :capacity, engine_node = :engine_node,
         incarnation = incarnation + 1,
         state = CASE WHEN state IN ('lost', 'left') THEN held ELSE state END,
         held = 'up',
@@ -56,7 +56,8 @@ RENEW = text(
 
 DECLARE_LOST = text(
     f"""UPDATE rekindle_node AS n SET state = 'lost', state_reason = :reason, state_by = '',
-        held = CASE WHEN state IN ('cordoned', 'suspect', 'draining') THEN state ELSE 'up' END
+        held = CASE WHEN state IN ('cordoned', 'suspect', 'convicted', 'paroled', 'draining')
+            THEN state ELSE 'up' END
     WHERE id = :node_id AND incarnation = :incarnation AND renewals = :renewals
         AND state NOT IN ('lost', 'left') AND lease_until_ms < {NOW}
         AND jsonb_array_length(CAST(n.members AS jsonb)) - (
@@ -99,9 +100,11 @@ FORGET_NODE = text("DELETE FROM rekindle_node WHERE id = :node_id AND state IN (
 PLACE_WORKER = text(
     f"""UPDATE rekindle_assignment AS a SET epoch = greatest(a.epoch + 1, {NOW}), node_id = n.id,
         phase = 'placed', reason = :reason, since_ms = {NOW}, target = NULL
-    FROM (SELECT * FROM rekindle_node WHERE id = :node_id FOR SHARE) AS n
+    FROM (SELECT * FROM rekindle_node WHERE id = :node_id FOR UPDATE) AS n
     WHERE a.component_id = :component_id AND a.epoch = :epoch AND a.node_id IS NULL
-        AND n.incarnation = :incarnation AND n.state = 'up' AND n.lease_until_ms > {NOW}
+        AND n.incarnation = :incarnation AND n.lease_until_ms > {NOW}
+        AND (n.state = 'up' OR (n.state = 'paroled'
+            AND NOT EXISTS (SELECT 1 FROM rekindle_assignment AS c WHERE c.node_id = n.id)))
     RETURNING a.*"""
 )
 
@@ -225,15 +228,107 @@ SHIP_EVENT = text(
 
 SHIPPED_UP_TO = text("SELECT coalesce(max(number), 0) FROM rekindle_shipped_event WHERE node_id = :node_id")
 
+# The times of a node become those of the database: `shift_ms` is how far that is ahead. The first news of a
+# life say when it began. What a conviction has found stays.
+KEEP_LIFE = text(
+    """INSERT INTO rekindle_node_life AS l (node_id, component_id, generation, epoch, began_ms, ended_ms,
+        cause, fault, counted, died, is_hard)
+    VALUES (:node_id, :component_id, :generation, :epoch, :began_ms + :shift_ms, :ended_ms + :shift_ms,
+        :cause, :fault, :counted, :died, :is_hard)
+    ON CONFLICT (node_id, component_id, generation) DO UPDATE SET
+        epoch = greatest(l.epoch, excluded.epoch), ended_ms = coalesce(l.ended_ms, excluded.ended_ms),
+        cause = CASE WHEN l.ended_ms IS NULL THEN excluded.cause ELSE l.cause END,
+        fault = CASE WHEN l.ended_ms IS NULL THEN coalesce(excluded.fault, l.fault) ELSE l.fault END,
+        counted = greatest(l.counted, excluded.counted), died = greatest(l.died, excluded.died),
+        is_hard = greatest(l.is_hard, excluded.is_hard)"""
+)
+
+FORGET_EVENTS = text(
+    """DELETE FROM rekindle_shipped_event
+    WHERE node_id = :node_id AND at_wall_ms < :before_ms AND number < :up_to"""
+)
+
+FORGET_LIVES = text("DELETE FROM rekindle_node_life WHERE node_id = :node_id AND ended_ms < :before_ms")
+
+# ── suspects ─────────────────────────────────────────────────────────────────────────────
+
+_RULING = f"""INSERT INTO rekindle_ruling (node_id, number, at_ms, kind, why, given_by, body)
+    SELECT n.id, {{number}}, {NOW}, :kind, :why, :given_by, :body
+    FROM rekindle_node AS n WHERE n.id = :node_id"""
+
+GIVE_RULING = text(
+    _RULING.format(number="CAST(:number AS bigint)")
+    + """ AND n.state = ANY(:only_from) AND coalesce((SELECT max(r.number) FROM rekindle_ruling AS r
+        WHERE r.node_id = n.id), 0) = CAST(:number AS bigint) - 1 RETURNING number"""
+)
+
+OVERRULE = text(
+    _RULING.format(
+        number="(SELECT coalesce(max(r.number), 0) + 1 FROM rekindle_ruling AS r WHERE r.node_id = n.id)"
+    )
+)
+
+# A node that is lost returns to the state that its case has by then.
+SET_CASE_STATE = text(
+    """UPDATE rekindle_node SET
+        state = CASE WHEN state = ANY(:own) THEN :state ELSE state END,
+        held = CASE WHEN state IN ('lost', 'left') AND held = ANY(:own) THEN :state ELSE held END,
+        state_reason = CASE WHEN state = ANY(:own) THEN :reason ELSE state_reason END,
+        state_by = CASE WHEN state = ANY(:own) THEN '' ELSE state_by END
+    WHERE id = :node_id"""
+)
+
+RULINGS_OF = text("SELECT * FROM rekindle_ruling WHERE node_id = :node_id ORDER BY number")
+
+LATEST_RULINGS = text("SELECT DISTINCT ON (node_id) * FROM rekindle_ruling ORDER BY node_id, number DESC")
+
+BLAME_NODE = text(
+    """UPDATE rekindle_node_life SET fault = 'node'
+    WHERE node_id = :node_id AND died = 1 AND fault IN ('worker', 'unknown') AND ended_ms >= :since_ms
+        AND ended_ms <= coalesce(CAST(:until_ms AS bigint), ended_ms)
+    RETURNING component_id, epoch"""
+)
+
+REFUND = text(
+    f"""UPDATE rekindle_tenure AS t SET
+        lifted_ms = coalesce(t.lifted_ms, {NOW}),
+        refunded = greatest(t.refunded, (SELECT count(*) FROM rekindle_node_life AS l
+            WHERE l.component_id = t.component_id AND l.epoch = t.epoch AND l.node_id = t.node_id
+                AND l.fault = 'node' AND l.died = 1 AND l.counted = 1))
+    WHERE t.component_id = :component_id AND t.epoch = :epoch AND t.node_id = :node_id"""
+)
+
+# The last process of a node that was lost has no end of its own: it ended with its tenure, or when the next
+# one began.
+RECENT_LIVES = text(
+    """WITH known AS (
+        SELECT l.*,
+            lead(l.began_ms) OVER (PARTITION BY l.component_id ORDER BY l.epoch, l.generation) AS next_ms
+        FROM rekindle_node_life AS l WHERE l.ended_ms IS NULL OR l.ended_ms >= :since_ms
+    ), cut AS (
+        SELECT k.*, CASE
+            WHEN k.ended_ms IS NOT NULL OR k.next_ms IS NOT NULL
+                THEN greatest(k.began_ms, least(k.ended_ms, k.next_ms))
+            WHEN a.component_id IS NULL THEN greatest(k.began_ms, coalesce(t.ended_ms, k.began_ms))
+        END AS end_ms
+        FROM known AS k
+        LEFT JOIN rekindle_assignment AS a
+            ON a.component_id = k.component_id AND a.epoch = k.epoch AND a.node_id = k.node_id
+        LEFT JOIN rekindle_tenure AS t ON t.component_id = k.component_id AND t.epoch = k.epoch
+    )
+    SELECT node_id, component_id, generation, epoch, began_ms, end_ms AS ended_ms, cause, fault, counted,
+        died, is_hard
+    FROM cut WHERE end_ms IS NULL OR end_ms >= :since_ms ORDER BY component_id, epoch, generation"""
+)
+
+LIVES_OF = text(
+    "SELECT * FROM rekindle_node_life WHERE component_id = :component_id ORDER BY epoch, generation"
+)
+
 # ── the name of the cluster ──────────────────────────────────────────────────────────────
 
 NAME_CLUSTER = text(
     "INSERT INTO rekindle_meta (key, value) VALUES ('cluster', :name) ON CONFLICT (key) DO NOTHING"
-)
-
-SET_META = text(
-    """INSERT INTO rekindle_meta AS m (key, value) VALUES (:key, :value)
-    ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE m.value <> excluded.value RETURNING key"""
 )
 
 CLUSTER_NAME = text("SELECT value FROM rekindle_meta WHERE key = 'cluster'")

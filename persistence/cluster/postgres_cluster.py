@@ -1,7 +1,7 @@
 """`PostgresCluster`: what the nodes share, in PostgreSQL.
 
-Two connections: renewals of the lease never wait behind anything else. No call blocks; each is answered by
-one message.
+Three connections: renewals of the lease never wait behind anything else, and changes never wait behind
+history. No call blocks; each is answered by one message.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from rekindle.actors.cluster.cluster_messages import (
     RenewalRefused,
     Renewed,
 )
-from rekindle.actors.cluster.courier_messages import TenuresRead
+from rekindle.actors.cluster.courier_messages import ShipJournal, TenuresRead
 from rekindle.actors.cluster.facts.nodes import NodeState
 from rekindle.actors.cluster.facts.tenures import Assignment, Tenure
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.errors import StoreError
-from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.ports import Receiver
 
 from ..database.driver_errors import translated
 from ..database.engines import path_or_url, postgresql_engine, shown_url
 from . import cluster_sql as sql
+from . import node_history, rulings
 from .changes import apply
 from .cluster_lane import ClusterLane
-from .cluster_rows import assignment, described, event_values, node, tenure, wish
+from .cluster_rows import assignment, described, node, tenure, wish
 from .shared_tables import prepare
 
 LOCK_TIMEOUT_MS = 10_000
@@ -78,11 +78,13 @@ class PostgresCluster:
         self._engine = _impatient_engine(url, answers_s)
         self._renewals = ClusterLane("lease", self._engine, self.name, patience_s=answers_s)
         self._changes = ClusterLane("cluster", self._engine, self.name, patience_s=lease_s)
+        self._history = ClusterLane("history", self._engine, self.name, patience_s=lease_s)
 
     def close(self) -> None:
         """End the threads and connections."""
         self._renewals.close()
         self._changes.close()
+        self._history.close()
         self._engine.dispose()
 
     def join(self, request: JoinNode, receiver: Receiver) -> None:
@@ -111,20 +113,20 @@ class PostgresCluster:
 
         self._changes.ask(keys, receiver, work)
 
-    def ship(self, node_id: str, records: tuple[EventRecord, ...], receiver: Receiver) -> None:
-        """Keep events of the journal of a node; answers with the number of the last one, or StoreAway."""
-        rows = [event_values(node_id, record) for record in records]
+    def shipped_up_to(self, node_id: str, receiver: Receiver) -> None:
+        """Read how far the journal of a node was shipped."""
+        self._history.ask(
+            node_id, receiver, lambda connection: node_history.shipped_up_to(connection, node_id)
+        )
 
-        def work(connection: Connection) -> object:
-            connection.execute(sql.SHIP_EVENT, rows)
-            return records[-1].id
-
-        self._changes.ask(records, receiver, work)
+    def ship(self, request: ShipJournal, receiver: Receiver) -> None:
+        """Keep a page of the journal of a node."""
+        self._history.ask(request, receiver, lambda connection: node_history.keep(connection, request))
 
     def _read(self, request: ReadCluster, connection: Connection) -> ClusterRead:
         lead = {"leader": self._name, "term_ms": self._term_ms}
         if request.acts and connection.execute(sql.LEAD, lead).first() is not None:
-            return read_cluster(connection, request.number)
+            return read_cluster(connection, request.number, judges=request.judges)
         # A coordinator that has watched the nodes knows who has been silent when it leads next.
         return ClusterRead(
             number=request.number,
@@ -227,15 +229,20 @@ def _tenures(connection: Connection, assignments: tuple[Assignment, ...]) -> tup
     return tuple(map(tenure, connection.execute(sql.OWN_TENURES, {"ids": ids}))) if ids else ()
 
 
-def read_cluster(connection: Connection, number: int = 0) -> ClusterRead:
-    """The state of the cluster."""
+def read_cluster(connection: Connection, number: int = 0, *, judges: bool = False) -> ClusterRead:
+    """The state of the cluster; with `judges` the lives by which nodes are judged, too."""
+    now_ms = connection.execute(sql.READ_NOW).scalar_one()
+    given = tuple(map(rulings.ruling, connection.execute(sql.LATEST_RULINGS)))
     return ClusterRead(
         number=number,
-        now_ms=connection.execute(sql.READ_NOW).scalar_one(),
+        now_ms=now_ms,
         nodes=tuple(map(node, connection.execute(sql.ALL_NODES))),
         wishes=tuple(map(wish, connection.execute(sql.ALL_WISHES))),
         assignments=tuple(map(assignment, connection.execute(sql.ALL_ASSIGNMENTS))),
         tenures=tuple(map(tenure, connection.execute(sql.LATEST_TENURES))),
+        rulings=given,
+        lives=rulings.recent_lives(connection, given, now_ms) if judges else (),
+        judged=judges,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from loguru import logger
@@ -62,22 +62,12 @@ _END_FORMER = text(
 )
 
 
-DeathOf = Callable[[str, int], Any]
-"""What is recorded of the death of a worker's process, by its number; None: nothing."""
-
-
-def release_claims(
-    connection: Connection, record: ClaimsReleased, death_of: DeathOf | None = None
-) -> list[JobSettled]:
-    """Requeue the jobs that one incarnation had claimed, or mark them toxic.
-
-    Args:
-        death_of: where deaths are recorded, if not in the same database.
-    """
+def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSettled]:
+    """Requeue the jobs that one incarnation had claimed, or mark them toxic."""
     _end_sessions(connection, record)
     of_one = {"worker": record.component_id, "number": record.generation, "run": record.run}
     rows = connection.execute(sql.CLAIMS_OF_ONE, of_one).all()
-    return settle_as_recorded(connection, [(row, record) for row in rows], death_of)
+    return _settle(connection, [(row, _as_recorded(connection, row, record)) for row in rows])
 
 
 def release_former_claims(connection: Connection, record: FormerClaimsReleased) -> list[JobSettled]:
@@ -90,14 +80,10 @@ def release_former_claims(connection: Connection, record: FormerClaimsReleased) 
     alive = _still_alive({row.claimed_run for row in held if row.claimed_run})
     rows = [row for row in held if row.claimed_run not in alive]
     ends = [record.of(row.claimed_by or "", row.claimed_generation or 0) for row in rows]
-    return settle_as_recorded(connection, zip(rows, ends, strict=True))
-
-
-def settle_as_recorded(
-    connection: Connection, ends: Iterable[tuple[Any, ClaimsReleased]], death_of: DeathOf | None = None
-) -> list[JobSettled]:
-    """Settle jobs whose workers ended, by what is recorded of their deaths."""
-    return settle(connection, [(row, _as_recorded(connection, row, end, death_of)) for row, end in ends])
+    return _settle(
+        connection,
+        [(row, _as_recorded(connection, row, end)) for row, end in zip(rows, ends, strict=True)],
+    )
 
 
 def notify_workers(connection: Connection) -> None:
@@ -135,22 +121,14 @@ def _still_alive(runs: Collection[str]) -> set[str]:
     return alive
 
 
-def _as_recorded(
-    connection: Connection, row: Any, end: ClaimsReleased, death_of: DeathOf | None
-) -> ClaimsReleased:
+def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> ClaimsReleased:
     """The end of a job's worker; it counts only if the death is recorded and not yet held against the job."""
     is_cancelled = row.cancel_requested_at_wall_ms is not None
-    attempt = sound_count(row.attempts) or 0
-    if is_cancelled or not end.may_blame(row.id, attempt):
+    if is_cancelled or not end.may_blame(row.id, sound_count(row.attempts) or 0):
         return replace(end, counted=False)
     worker = {"worker": end.component_id, "number": end.generation}
-    of_job = {**worker, "job": row.id, "attempt": attempt}
-    if death_of is None:
-        death = connection.execute(sql.DEATH_OF, worker).first()
-        blamed = connection.execute(sql.BLAMED, of_job).first()
-    else:
-        death = death_of(end.component_id, end.generation)
-        blamed = connection.execute(sql.BLAMED_ON_NODE, of_job).first()
+    death = connection.execute(sql.DEATH_OF, worker).first()
+    blamed = connection.execute(sql.BLAMED, {**worker, "job": row.id}).first()
     if death is None or {death.cause, death.action} & BLAMELESS or blamed is not None:
         return replace(end, counted=False)
     if end.cause:
@@ -159,8 +137,7 @@ def _as_recorded(
     return replace(end, cause=str(exit_), exit_code=exit_.code, signal=exit_.signal)
 
 
-def settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -> list[JobSettled]:
-    """Requeue jobs, or end them, and keep the evidence of what counts against them."""
+def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -> list[JobSettled]:
     settled, updates, evidence = [], [], []
     for row, end in held:
         count = sound_count(row.crash_count)
@@ -173,7 +150,7 @@ def settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -
             count or 0, counted=end.counted, retries=retries, alone=bool(row.alone)
         )
         updates.append(_settlement(row, end, verdict))
-        evidence += [evidence_of(row, end)] if end.counted else []
+        evidence += [_crash(row, end)] if end.counted else []
         settled.append(
             JobSettled(
                 job_id=row.id,
@@ -214,8 +191,7 @@ def _settlement(row: Any, end: ClaimsReleased, verdict: Verdict) -> dict[str, An
     }
 
 
-def evidence_of(row: Any, end: ClaimsReleased) -> dict[str, Any]:
-    """The values of a row of evidence."""
+def _crash(row: Any, end: ClaimsReleased) -> dict[str, Any]:
     return {
         "job_id": row.id,
         "attempt": sound_count(row.attempts) or 0,

@@ -32,7 +32,6 @@ class NodeRow(Model):
     testified_at_wall_ms: Mapped[int]
     members: Mapped[str]
     drain_until_ms: Mapped[int | None]
-    run: Mapped[str]
 
 
 class WishRow(Model):
@@ -86,6 +85,7 @@ class TenureRow(Model):
     reset_at_wall_ms: Mapped[int | None]
     last_generation: Mapped[int]
     noted: Mapped[int]
+    lifted_ms: Mapped[int | None]
 
 
 class ShippedEventRow(Model):
@@ -99,3 +99,35 @@ class ShippedEventRow(Model):
     type: Mapped[str]
     component_id: Mapped[str | None]
     payload: Mapped[str]
+
+
+class NodeLifeRow(Model):
+    """A process of a worker on a node, and how it ended."""
+
+    __table__ = cluster_tables.NODE_LIFE
+
+    node_id: Mapped[str]
+    component_id: Mapped[str]
+    generation: Mapped[int]
+    epoch: Mapped[int]
+    began_ms: Mapped[int]
+    ended_ms: Mapped[int | None]
+    cause: Mapped[str]
+    fault: Mapped[str | None]
+    counted: Mapped[int]
+    died: Mapped[int]
+    is_hard: Mapped[int]
+
+
+class RulingRow(Model):
+    """A change of the case of a node that workers die on."""
+
+    __table__ = cluster_tables.RULING
+
+    node_id: Mapped[str]
+    number: Mapped[int]
+    at_ms: Mapped[int]
+    kind: Mapped[str]
+    why: Mapped[str]
+    given_by: Mapped[str]
+    body: Mapped[str]

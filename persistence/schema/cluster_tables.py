@@ -28,7 +28,6 @@ NODE = Table(
     *map(_number, ("incarnation", "renewals", "lease_until_ms", "testified_at_wall_ms")),
     _text("members"),
     _number("drain_until_ms", nullable=True),
-    Column("run", Text, nullable=False, server_default=""),
 )
 WISH = Table(
     "rekindle_wish",
@@ -67,6 +66,7 @@ TENURE = Table(
     _number("refunded"),
     _number("reset_at_wall_ms", nullable=True),
     *map(_number, ("last_generation", "noted")),
+    _number("lifted_ms", nullable=True),
 )
 SHIPPED_EVENT = Table(
     "rekindle_shipped_event",
@@ -79,3 +79,27 @@ SHIPPED_EVENT = Table(
     _text("payload"),
     Index(None, "component_id"),
 )
+RULING = Table(
+    "rekindle_ruling",
+    METADATA,
+    _text("node_id", key=True),
+    _number("number", key=True),
+    _number("at_ms"),
+    *map(_text, ("kind", "why", "given_by", "body")),
+)
+"""Every change of the case of a node; the latest one is its case now. `body` is the case as JSON."""
+NODE_LIFE = Table(
+    "rekindle_node_life",
+    METADATA,
+    _text("node_id", key=True),
+    _text("component_id", key=True),
+    _number("generation", key=True),
+    *map(_number, ("epoch", "began_ms")),
+    _number("ended_ms", nullable=True),
+    _text("cause"),
+    _text("fault", nullable=True),
+    *map(_number, ("counted", "died", "is_hard")),
+    Index(None, "ended_ms"),
+    Index(None, "component_id", "epoch"),
+)
+"""The processes of workers on the nodes; `counted`, `died` and `is_hard` are 0 or 1."""

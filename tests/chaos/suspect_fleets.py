@@ -11,15 +11,11 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from rekindle.actors.cluster.facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted
 from rekindle.actors.cluster.rules.suspicion import (
     WINDOW_S,
-    Case,
-    Convicted,
     Life,
-    OnParole,
     Ruling,
-    Suspect,
-    Trusted,
     rulings,
 )
 
@@ -98,7 +94,7 @@ class SuspectFleet:
             case OnParole():
                 canary = next(worker for worker, node in self._home.items() if node == ruling.node)
                 self._move([canary], now, home=True)
-            case Trusted():
+            case Trusted() | Noticed():
                 self._move(
                     [worker for worker, node in self._home.items() if node == ruling.node], now, home=True
                 )

@@ -34,6 +34,7 @@ from rekindle.actors.cluster.cluster_messages import (
     SetNodeState,
     StoreAway,
 )
+from rekindle.actors.cluster.courier_messages import JournalKept, ShipJournal
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
 from rekindle.actors.cluster.facts.tenures import Phase, Tenure, TenureEnd
 from rekindle.actors.cluster.facts.wishes import Wish
@@ -83,6 +84,12 @@ class MemoryCluster:
 
     def change(self, change: Change, receiver: Receiver) -> None:
         receiver.tell(self.tables.change(change, self._now_ms()))
+
+    def shipped_up_to(self, node_id: str, receiver: Receiver) -> None:
+        receiver.tell(JournalKept(self.tables.suspects.shipped[node_id]))
+
+    def ship(self, request: ShipJournal, receiver: Receiver) -> None:
+        receiver.tell(self.tables.suspects.ship(request, 0, self._now_ms()))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -151,10 +158,14 @@ class Cluster:
         wish = Wish(component_id=component_id, group="web", spec=spec, place=PlacePolicy(**place))
         self.change(PutWish(wish))
 
-    def place(self, name: str, *, epoch: int = 0, incarnation: int = 1) -> Changed:
+    def place(self, name: str, *, epoch: int = 0, incarnation: int = 1, component_id: str = W) -> Changed:
         return self.change(
             PlaceWorker(
-                component_id=W, epoch=epoch, node_id=f"id-{name}", incarnation=incarnation, reason="fits"
+                component_id=component_id,
+                epoch=epoch,
+                node_id=f"id-{name}",
+                incarnation=incarnation,
+                reason="fits",
             )
         )
 

@@ -13,6 +13,7 @@ from rekindle.actors.facts.records import RememberedWorker
 from rekindle.actors.messages import (
     AddWorker,
     FenceWorkers,
+    RefundRestarts,
     RemoveWorker,
     StartWorkers,
     WorkerDied,
@@ -111,6 +112,17 @@ def test_a_fence_kills_all_workers_and_counts_against_none(node: SimulatedSystem
     node.tell(StartWorkers())
     node.run(1)
     assert node.status().shown is ShownStatus.HEALTHY
+
+
+def test_restarts_that_another_node_was_at_fault_for_count_no_longer(node: SimulatedSystem) -> None:
+    node.tell(AddWorker(assigned(7), known=RememberedWorker(restart_count=4, streak_count=3)))
+    node.run(1)
+    node.tell(RefundRestarts(W, 3))
+    node.run(1)
+    assert (node.status().restart_count, node.status().shown) == (1, ShownStatus.HEALTHY)
+    node.tell(RefundRestarts(W, 3))
+    node.run(1)
+    assert node.status().restart_count == 0
 
 
 def test_a_node_announces_each_epoch_once(node: SimulatedSystem) -> None:

@@ -122,8 +122,7 @@ class DeliveredJobs:
             address = self.worker.database()
             if address is not None:
                 run = os.environ.get("REKINDLE_SYSTEM", "")
-                whose = self.worker.component_id, self.worker.generation, run
-                who = Claimant.supervisee(*whose, self.worker.node, self.worker.token)
+                who = Claimant(self.worker.component_id, self.worker.generation, run, supervised=True)
                 self._claims = open_claims(address, who)
         return self._claims
 

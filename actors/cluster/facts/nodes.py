@@ -3,8 +3,8 @@
          ┌────────── uncordon ──────────┐
          ▼                              │
     up ──┼─ cordon ─▶ cordoned ─────────┤
-         ├─ deaths ─▶ suspect ──────────┤
-         ├─ drain ──▶ draining ─────────┘
+         ├─ drain ──▶ draining ─────────┤
+         ├─ deaths ─▶ suspect ─▶ convicted ─▶ paroled ─▶ up: `rules.suspicion`
          │
          ├─ its lease runs out ─▶ lost ─ it joins again ─▶ up
          └─ it leaves ──────────▶ left ─ it joins again ─▶ up
@@ -27,14 +27,24 @@ class NodeState(StrEnum):
     UP = "up"
     CORDONED = "cordoned"
     SUSPECT = "suspect"
+    """Workers die there: it gets no others until that is proven or refuted."""
+    CONVICTED = "convicted"
+    """They die because of it: it is drained."""
+    PAROLED = "paroled"
+    """It gets one worker, as a canary."""
     DRAINING = "draining"
     LOST = "lost"
     LEFT = "left"
 
     @property
     def takes_workers(self) -> bool:
-        """Whether workers may be placed there."""
-        return self is NodeState.UP
+        """Whether workers may be placed there; on one that is paroled, one."""
+        return self in (NodeState.UP, NodeState.PAROLED)
+
+    @property
+    def empties(self) -> bool:
+        """Whether its workers should run elsewhere."""
+        return self in (NodeState.DRAINING, NodeState.CONVICTED)
 
     @property
     def is_member(self) -> bool:
@@ -82,8 +92,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The last renewal by which the node confirmed that it is part of the majority."""
     members: tuple[str, ...] = ()
     """The ids of the nodes of which a majority keeps this node's lease when the database is away."""
-    run: str = ""
-    """The mark of the supervisor that joined last: only its workers claim jobs for this node."""
     drain_until_ms: int | None = None
     """From then on a draining node kills what it still has, and `min_healthy` does not hold it back."""
 

@@ -73,6 +73,8 @@ class Tenure(msgspec.Struct, frozen=True, kw_only=True):
     failure_reason: str | None = None
     refunded: int = 0
     """Restarts that were the node's fault and do not count against the worker."""
+    lifted_ms: int | None = None
+    """When its failure was found to be the node's fault: it does not go with the worker."""
     reset_at_wall_ms: int | None = None
     """When an operator reset the counters; what older tenures counted is void."""
     last_generation: int = 0

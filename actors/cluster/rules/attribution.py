@@ -9,26 +9,14 @@ no status is known ──────────────────▶ unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from ..facts.cases import Convicted, KeptRuling
+from ..facts.node_lives import Fault, NodeLife
 from ..facts.tenures import TenureEnd
-
-
-class Fault(StrEnum):
-    """Who is at fault for a death."""
-
-    WORKER = "worker"
-    NODE = "node"
-    OPERATOR = "operator"
-    UNKNOWN = "unknown"
-
-    @property
-    def counts(self) -> bool:
-        """Whether it counts against the worker."""
-        return self in (Fault.WORKER, Fault.UNKNOWN)
 
 
 class Conviction(msgspec.Struct, frozen=True):
@@ -63,19 +51,30 @@ def fault(ending: Ending, convictions: Iterable[Conviction] = ()) -> Fault:
     return Fault.WORKER if ending.has_status else Fault.UNKNOWN
 
 
+def convictions(rulings: Iterable[KeptRuling]) -> tuple[Conviction, ...]:
+    """When a node was at fault; its rulings in their order.
+
+    It is at fault from the first death that convicted it until the next ruling: its parole, or an operator's.
+    """
+    found: list[Conviction] = []
+    for ruling in rulings:
+        if found and found[-1].until_ms is None:
+            found[-1] = replace(found[-1], until_ms=ruling.at_ms)
+        if isinstance(ruling.case, Convicted):
+            found.append(Conviction(ruling.node_id, round(ruling.case.guilty_since * 1000)))
+    return tuple(found)
+
+
 def _covers(conviction: Conviction, ending: Ending) -> bool:
     is_over = conviction.until_ms is not None and ending.at_ms > conviction.until_ms
     return conviction.node == ending.node and ending.at_ms >= conviction.since_ms and not is_over
 
 
-def sentence(
-    endings: Iterable[Ending], convictions: Iterable[Conviction], names: dict[str, str]
-) -> str | None:
-    """How many deaths were a node's fault, for `explain`; None if none was."""
-    known = tuple(convictions)
-    listed = [(each, fault(each, known)) for each in endings]
-    guilty = [each.node for each, who in listed if who is Fault.NODE]
+def sentence(lives: Iterable[NodeLife], names: Mapping[str, str]) -> str | None:
+    """How many deaths of a worker were a node's fault, for `explain`; None if none was."""
+    dead = [life for life in lives if life.died]
+    guilty = [life.node_id for life in dead if life.fault is Fault.NODE]
     if not guilty:
         return None
     nodes = " and ".join(sorted({names.get(node, node) for node in guilty}))
-    return f"{len(guilty)} of its {len(listed)} deaths were the fault of {nodes}"
+    return f"{len(guilty)} of its {len(dead)} deaths were the fault of {nodes}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
 
 from ..cluster_messages import ClusterRead
+from ..facts.cases import KeptRuling, OnParole, Suspect
 from ..facts.nodes import Node
 from ..facts.tenures import Assignment, Phase
 from ..facts.wishes import Wanted, Wish
@@ -25,6 +26,10 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
     """By worker: the node of its latest tenure."""
     died_on: Mapping[str, frozenset[str]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """By worker: the nodes where it has just died because of the node."""
+    witnesses: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """By worker: the suspect that it should leave."""
+    canaries: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """By paroled node: the workers that died there."""
 
     def is_fresh(self, node: Node) -> bool:
         """Whether the node's lease is in force by the database's clock."""
@@ -54,7 +59,17 @@ def fleet(read: ClusterRead, died_on: Mapping[str, frozenset[str]] = MappingProx
             each.component_id: each.node_id for each in sorted(read.tenures, key=lambda each: each.epoch)
         },
         died_on=died_on,
+        witnesses=_witnesses(read.rulings),
+        canaries={each.node_id: each.case.dying for each in read.rulings if isinstance(each.case, OnParole)},
     )
+
+
+def _witnesses(rulings: Iterable[KeptRuling]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in rulings:
+        if isinstance(each.case, Suspect):
+            found |= dict.fromkeys(each.case.witnesses, each.node_id)
+    return found
 
 
 class Occupancy:

@@ -1,6 +1,7 @@
 """Pure: which workers leave their nodes, and when.
 
     draining node ─┐
+    a suspicion ───┤
     stopped, gone ─┼─▶ releasing ─ its agent stops it ─▶ unplaced ─ placement ─▶ placed under a new epoch
     an operator ───┘
 
@@ -34,15 +35,44 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def releases(fleet: Fleet) -> tuple[BeginRelease, ...]:
-    """The workers to release now: those that should not run, and those of draining nodes."""
+    """The workers to release now: those that should not run, those of nodes that empty, and witnesses."""
     found = [*_unwanted(fleet)]
     absent = _absent(fleet)
-    for assignment, wish, node in sorted(_on_draining_nodes(fleet), key=lambda each: each[0].component_id):
+    for assignment, wish, node in sorted(_on_emptying_nodes(fleet), key=lambda each: each[0].component_id):
         if node.is_overdue(fleet.now_ms) or absent[wish.group] < _most_absent(fleet, wish):
             absent[wish.group] += 1
-            reason = f"{node.name} is draining"
+            reason = f"{node.name} is {node.state.value}"
             found.append(BeginRelease(component_id=wish.component_id, epoch=assignment.epoch, reason=reason))
-    return tuple(found)
+    return (*found, *_canaries(fleet, absent))
+
+
+def _canaries(fleet: Fleet, absent: Counter[str]) -> Iterable[BeginRelease]:
+    """One worker for each paroled node without one: best one of those that died there."""
+    awaited = {each.target for each in fleet.assignments.values()}
+    for node in fleet.nodes.values():
+        is_empty = not any(each.node_id == node.id for each in fleet.assignments.values())
+        if node.state is not NodeState.PAROLED or not is_empty or node.id in awaited:
+            continue
+        died = fleet.canaries.get(node.id, ())
+        spare = [each for each in _spare(fleet, absent, node) if not died or each in died]
+        if spare:
+            canary = min(spare, key=lambda each: (died.index(each) if each in died else 0, each))
+            absent[fleet.wishes[canary].group] += 1
+            epoch = fleet.assignments[canary].epoch
+            reason = f"it is the canary of {node.name}"
+            yield BeginRelease(component_id=canary, epoch=epoch, reason=reason, target=node.id)
+
+
+def _spare(fleet: Fleet, absent: Counter[str], node: Node) -> Iterable[str]:
+    """The workers that may move to a node now."""
+    occupancy = Occupancy(fleet)
+    for assignment in fleet.assignments.values():
+        wish = fleet.wishes.get(assignment.component_id)
+        if wish is None or assignment.phase is not Phase.PLACED or wish.wanted is not Wanted.RUN:
+            continue
+        is_free = wish.pinned is None and absent[wish.group] < _most_absent(fleet, wish)
+        if is_free and misfit(fleet, occupancy, wish, node) is None:
+            yield wish.component_id
 
 
 def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
@@ -63,13 +93,16 @@ def _unwanted(fleet: Fleet) -> Iterable[BeginRelease]:
             yield BeginRelease(component_id=assignment.component_id, epoch=assignment.epoch, reason=reason)
 
 
-def _on_draining_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
+def _on_emptying_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
     for assignment in fleet.assignments.values():
         wish = fleet.wishes.get(assignment.component_id)
         node = fleet.nodes.get(assignment.node_id or "")
         if wish is None or node is None or assignment.phase is not Phase.PLACED:
             continue
-        if node.state is NodeState.DRAINING and wish.wanted in (Wanted.RUN, Wanted.PAUSE):
+        is_witness = (
+            node.state is NodeState.SUSPECT and fleet.witnesses.get(assignment.component_id) == node.id
+        )
+        if (node.state.empties or is_witness) and wish.wanted in (Wanted.RUN, Wanted.PAUSE):
             yield assignment, wish, node
 
 

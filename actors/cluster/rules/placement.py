@@ -112,6 +112,8 @@ def misfit(fleet: Fleet, occupancy: Occupancy, wish: Wish, node: Node) -> str | 
         return node.state.value
     if not fleet.is_fresh(node):
         return "its lease is over"
+    if node.state is NodeState.PAROLED and occupancy.workers(node.id) > 0:
+        return "paroled: it has its canary"
     if wish.pinned is not None and wish.pinned != node.id:
         return "this copy belongs to another node"
     for name, value in place.labels.items():

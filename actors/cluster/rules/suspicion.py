@@ -20,10 +20,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
 
 import msgspec
-from msgspec.structs import replace
 
+from ..facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted, is_held
 from .binomial import tail
 
 WINDOW_S = 300.0
@@ -36,6 +37,11 @@ SHORTEST_HOLD_S = 30.0
 HOLDS = 3.0
 """After so many holds a suspicion that was not proven ends; a hold is this many mean lives long."""
 PAROLE_S = 600.0
+MOST_DOUBLINGS = 7
+"""A parole comes after 21 hours at the latest."""
+OVERRULED_S = 3600.0
+"""For so long no node is suspected that an operator has uncordoned."""
+WITNESSES = 2
 LARGEST_SHARE = 5
 """At most one node, or one in so many, is under suspicion or convicted at a time."""
 
@@ -65,6 +71,13 @@ class Evidence(msgspec.Struct, frozen=True):
     dying: tuple[str, ...] = ()
     """Its workers that died, the most often first."""
     groups: int = 0
+    workers: int = 0
+    """How many workers of these groups lived there."""
+    others: int = 0
+    """How many lived elsewhere."""
+    others_dying: int = 0
+    first: float = 0.0
+    """When the first of them died."""
     rate: float = 0.0
     """Deaths per second of life on the node, of the groups that die there."""
     is_hard: bool = False
@@ -80,44 +93,10 @@ class Evidence(msgspec.Struct, frozen=True):
         is_wide = len(self.dying) >= LEAST_WORKERS and self.groups >= LEAST_GROUPS
         return self.p < SUSPECT_P and (is_wide or self.is_hard)
 
-
-# ── states ───────────────────────────────────────────────────────────────────────────────
-
-
-class Trusted(msgspec.Struct, frozen=True, tag=True):
-    """Nothing speaks against it; evidence from before `since` is void."""
-
-    since: float = 0.0
-
-
-class Suspect(msgspec.Struct, frozen=True, tag=True):
-    """It gets no workers, and witnesses run elsewhere."""
-
-    since: float
-    evidence_since: float
-    witnesses: tuple[str, ...]
-    hold_s: float
-    why: str
-
-
-class Convicted(msgspec.Struct, frozen=True, tag=True):
-    """It is drained."""
-
-    since: float
-    parole_at: float
-    hold_s: float
-    times: int = 1
-
-
-class OnParole(msgspec.Struct, frozen=True, tag=True):
-    """One worker may run there."""
-
-    since: float
-    hold_s: float
-    times: int
-
-
-Case = Trusted | Suspect | Convicted | OnParole
+    def words(self, now: float) -> str:
+        """The evidence for an operator."""
+        here = f"{len(self.dying)} of {self.workers} workers died in {now - self.first:.0f} s"
+        return f"{here} (elsewhere {self.others_dying} of {self.others})"
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +109,21 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """Workers that become witnesses: they move elsewhere."""
     refunds: Mapping[str, int] = {}
     """By worker: how many deaths were the node's fault."""
+
+
+def lives_since_ms(cases: Iterable[Case], now_ms: int) -> int:
+    """Since when lives are needed to judge these cases."""
+    window = now_ms - WINDOW_S * 1000
+    begins = (1000 * _looks_back_to(case) for case in cases)
+    return round(min(window, *begins, window))
+
+
+def _looks_back_to(case: Case) -> float:
+    match case:
+        case Suspect(evidence_since=since) | OnParole(since=since):
+            return since
+        case _:
+            return inf
 
 
 # ── evidence ─────────────────────────────────────────────────────────────────────────────
@@ -151,12 +145,19 @@ def evidence(lives: Iterable[Life], node: str, now: float, since: float = 0.0) -
     total, here = _life_s(recent, now, begin), _life_s(recent, now, begin, node)
     strata = [(mine[group] + theirs[group], _share(here[group], total[group])) for group in sorted(groups)]
     dying = Counter({worker: count for (_, worker, is_here), count in deaths.items() if is_here})
+    present = {(life.worker, life.node == node) for life in recent if life.group in groups}
+    others_dying = {worker for group, worker, is_here in deaths if group in groups and not is_here}
+    ends = [life.ended for life in recent if life.node == node and life.died and life.ended is not None]
     return Evidence(
         p=tail(strata, mine.total()),
         deaths=mine.total(),
         elsewhere=sum(theirs[group] for group in groups),
         dying=tuple(sorted(dying, key=lambda worker: (-dying[worker], worker))),
         groups=len(groups),
+        workers=sum(is_here for _, is_here in present),
+        others=sum(not is_here for _, is_here in present),
+        others_dying=len(others_dying),
+        first=min(ends),
         rate=_rate(recent, node, groups, now),
         is_hard=bool(hard),
     )
@@ -206,18 +207,33 @@ def _share(here: float, total: float) -> float:
 
 
 def rulings(
-    cases: Mapping[str, Case], lives: Sequence[Life], now: float, spared: Collection[str] = ()
+    cases: Mapping[str, Case],
+    lives: Sequence[Life],
+    now: float,
+    spared: Collection[str] = (),
+    rooted: Collection[str] = (),
 ) -> tuple[Ruling, ...]:
-    """What changes now; `spared` are nodes that the fleet cannot do without."""
+    """What changes now.
+
+    Args:
+        cases: those of all nodes.
+        lives: of the last minutes, and since the earliest suspicion.
+        now: the time.
+        spared: nodes that the fleet cannot do without.
+        rooted: workers that cannot be witnesses, because they run nowhere else.
+    """
     found: list[Ruling] = []
+    held = sum(map(is_held, cases.values()))
+    most = max(1, len(cases) // LARGEST_SHARE)
     recent = [life for life in lives if life.ended is None or life.ended >= now - WINDOW_S]
     dying = Counter(node for node, _ in {(life.node, life.worker) for life in recent if life.died})
-    held = sum(not isinstance(case, Trusted) for case in cases.values())
+    hard = {life.node for life in recent if life.hard}
     for node, case in sorted(cases.items()):
         match case:
-            case Trusted():
-                may_be = dying[node] > 0 and held < max(1, len(cases) // LARGEST_SHARE)
-                ruling = _suspected(node, case, recent, now) if may_be and node not in spared else None
+            case Trusted() | Noticed():
+                is_wide = dying[node] >= LEAST_WORKERS or node in hard
+                may_be = is_wide and held < most and node not in spared
+                ruling = _suspected(node, case, recent, now, rooted) if may_be else None
                 held += ruling is not None
             case Suspect():
                 ruling = _tried(node, case, lives, now)
@@ -230,13 +246,38 @@ def rulings(
     return tuple(found)
 
 
-def _suspected(node: str, case: Trusted, lives: Sequence[Life], now: float) -> Ruling | None:
-    found = evidence(lives, node, now, case.since)
-    if not found.is_enough:
+def notices(cases: Mapping[str, Case], lives: Sequence[Life], now: float) -> tuple[Ruling, ...]:
+    """What changes if nothing is to be done about it: an operator is told."""
+    found: list[Ruling] = []
+    for node, case in sorted(cases.items()):
+        seen = evidence(lives, node, now, case.since)
+        if isinstance(case, Trusted) and seen.is_enough:
+            found.append(Ruling(node=node, case=Noticed(now), why=seen.words(now)))
+        elif isinstance(case, Noticed) and now - case.since > WINDOW_S:
+            found.append(Ruling(node=node, case=Trusted(now), why="it is over"))
+    return (*found, *releases(cases, now))
+
+
+def releases(cases: Mapping[str, Case], now: float) -> tuple[Ruling, ...]:
+    """What changes if no node may be held any longer."""
+    return tuple(
+        Ruling(node=node, case=Trusted(now), why="suspects are not acted on any longer")
+        for node, case in sorted(cases.items())
+        if is_held(case)
+    )
+
+
+def _suspected(
+    node: str, case: Trusted | Noticed, lives: Sequence[Life], now: float, rooted: Collection[str]
+) -> Ruling | None:
+    since = case.since if isinstance(case, Trusted) else 0.0
+    found = evidence(lives, node, now, since)
+    witnesses = tuple(worker for worker in found.dying if worker not in rooted)[:WITNESSES]
+    if not found.is_enough or len(witnesses) < WITNESSES:
         return None
-    why = f"{len(found.dying)} of its workers died {found.deaths} times; elsewhere {found.elsewhere} times"
-    suspect = Suspect(now, max(case.since, now - WINDOW_S), found.dying[:2], found.hold_s, why)
-    return Ruling(node=node, case=suspect, why=why, moves=suspect.witnesses)
+    why = found.words(now)
+    suspect = Suspect(now, max(since, now - WINDOW_S), witnesses, found.hold_s, why, found.dying)
+    return Ruling(node=node, case=suspect, why=why, moves=witnesses)
 
 
 def _tried(node: str, case: Suspect, lives: Sequence[Life], now: float) -> Ruling | None:
@@ -247,49 +288,56 @@ def _tried(node: str, case: Suspect, lives: Sequence[Life], now: float) -> Rulin
     ]
     died = next((life for life in elsewhere if life.died), None)
     if died is not None:
-        return Ruling(node=node, case=Trusted(now), why=f"{died.worker} died on {died.node} too")
-    lived: Counter[str] = Counter()
-    for life in elsewhere:
-        lived[life.worker] += int(1000 * ((life.ended if life.ended is not None else now) - life.began))
-    has_held = all(lived[witness] >= 1000 * case.hold_s for witness in case.witnesses)
-    p = evidence(lives, node, now, case.evidence_since).p if has_held else 1.0
-    if has_held and p < CONVICT_P:
-        guilty_since = case.evidence_since
-        refunds = Counter(
-            life.worker
-            for life in lives
-            if life.node == node and life.died and (life.ended or 0.0) >= guilty_since
-        )
-        guilty = Convicted(now, now + PAROLE_S, case.hold_s)
-        why = f"its witnesses live elsewhere; {case.why}"
-        return Ruling(node=node, case=guilty, why=why, refunds=dict(refunds))
+        return Ruling(node=node, case=Trusted(now), why=f"its witness {died.worker} died elsewhere too")
+    seen = evidence(lives, node, now, case.evidence_since)
+    # Those that are left there go on dying: by now it is known better how long they live.
+    hold_s = min(case.hold_s, seen.hold_s)
+    if seen.p < CONVICT_P and _have_held(case, elsewhere, hold_s, now):
+        return _convicted(node, case, lives, now)
     if now - case.since > HOLDS * case.hold_s:
         return Ruling(node=node, case=Trusted(now), why="nothing was proven in time")
     return None
 
 
+def _have_held(case: Suspect, elsewhere: Iterable[Life], hold_s: float, now: float) -> bool:
+    """Whether each witness has lived elsewhere for long enough."""
+    lived: Counter[str] = Counter()
+    for life in elsewhere:
+        lived[life.worker] += int(1000 * ((life.ended if life.ended is not None else now) - life.began))
+    return all(lived[witness] >= 1000 * hold_s for witness in case.witnesses)
+
+
+def _convicted(node: str, case: Suspect, lives: Iterable[Life], now: float) -> Ruling:
+    since = case.evidence_since
+    refunds = Counter(
+        life.worker for life in lives if life.node == node and life.died and (life.ended or 0.0) >= since
+    )
+    guilty = Convicted(now, now + PAROLE_S, case.hold_s, guilty_since=since, dying=case.dying)
+    return Ruling(
+        node=node, case=guilty, why=f"{case.why}; its witnesses live elsewhere", refunds=dict(refunds)
+    )
+
+
 def _parole_due(node: str, case: Convicted, now: float) -> Ruling | None:
     if now < case.parole_at:
         return None
-    return Ruling(node=node, case=OnParole(now, case.hold_s, case.times), why="a canary may run there")
+    paroled = OnParole(now, case.hold_s, case.times, case.dying)
+    return Ruling(node=node, case=paroled, why="a canary may run there")
 
 
 def _on_parole(node: str, case: OnParole, lives: Sequence[Life], now: float) -> Ruling | None:
     there = [life for life in lives if life.node == node and life.began >= case.since]
-    if any(life.died for life in there):
+    dead = next((life for life in there if life.died), None)
+    if dead is not None:
         times = case.times + 1
-        again = Convicted(now, now + PAROLE_S * 2.0 ** (times - 1), case.hold_s, times)
-        return Ruling(node=node, case=again, why="the canary died")
+        parole_at = now + PAROLE_S * 2.0 ** min(times - 1, MOST_DOUBLINGS)
+        again = Convicted(now, parole_at, case.hold_s, times, case.since, case.dying)
+        return Ruling(node=node, case=again, why=f"the canary {dead.worker} died")
     if any((life.ended or now) - life.began >= case.hold_s for life in there):
         return Ruling(node=node, case=Trusted(now), why="the canary lives")
     return None
 
 
 def overruled(now: float) -> Trusted:
-    """The case after an operator has uncordoned the node: what happened before is void."""
-    return Trusted(now)
-
-
-def extended(case: Convicted, by_s: float) -> Convicted:
-    """A parole that comes later, because the fleet has no worker to spare for it."""
-    return replace(case, parole_at=case.parole_at + by_s)
+    """The case after an operator has uncordoned the node: for a while nothing speaks against it."""
+    return Trusted(now + OVERRULED_S)

@@ -24,16 +24,26 @@ def carried(tenures: Iterable[Tenure]) -> RememberedWorker:
     if not found:
         return RememberedWorker()
     newest = found[-1]
-    deaths = sorted({at for each in found for at in each.recent_deaths_ms})
-    refunded = sum(each.refunded for each in found)
+    deaths = sorted({at for each in found for at in _own_deaths(each)})
+    has_failed = newest.failed_at_wall_ms is not None and newest.lifted_ms is None
     return RememberedWorker(
-        restart_count=max(0, sum(each.restarts for each in found) - refunded),
+        restart_count=max(0, sum(each.restarts for each in found) - refunded(found)),
         streak_count=max(0, newest.streak - newest.refunded),
         last_restart_wall_ms=max((each.last_restart_ms or 0 for each in found), default=0) or None,
-        failed_at_wall_ms=newest.failed_at_wall_ms,
-        failure_reason=newest.failure_reason,
+        failed_at_wall_ms=newest.failed_at_wall_ms if has_failed else None,
+        failure_reason=newest.failure_reason if has_failed else None,
         recent_deaths_wall_ms=tuple(deaths[-RECENT_DEATHS:]),
     )
+
+
+def _own_deaths(tenure: Tenure) -> tuple[int, ...]:
+    """Its latest deaths without those that were refunded, which are the last ones."""
+    return tenure.recent_deaths_ms[: max(0, len(tenure.recent_deaths_ms) - tenure.refunded)]
+
+
+def refunded(tenures: Iterable[Tenure]) -> int:
+    """How many restarts of a worker do not count, of those that would."""
+    return sum(min(each.refunded, each.restarts) for each in since_reset(tenures))
 
 
 def since_reset(tenures: Iterable[Tenure]) -> tuple[Tenure, ...]:
@@ -59,6 +69,7 @@ def merged(stored: Tenure | None, news: Tenure) -> Tenure:
         ended_ms=stored.ended_ms if stored.ended_ms is not None else news.ended_ms,
         how=stored.how if stored.how is not None else news.how,
         refunded=max(stored.refunded, news.refunded),
+        lifted_ms=stored.lifted_ms if stored.lifted_ms is not None else news.lifted_ms,
         last_generation=max(stored.last_generation, news.last_generation),
         noted=max(stored.noted, news.noted),
     )

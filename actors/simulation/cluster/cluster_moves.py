@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 DATABASE = "database"
 """Its name among the ends of links."""
+EVERYTHING = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,17 @@ class TakeEngineAway:
     for_s: float = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Sicken:
+    """Let workers die by themselves: all on a node, wherever they come from, or those of a group."""
+
+    what: str
+    """A node, a group, a worker, or `all`."""
+    life_s: float = 8.0
+    """How long a process lives in the mean."""
+    for_s: float = 60.0
+
+
 ClusterMove = (
     KillNode
     | CutNode
@@ -178,6 +190,7 @@ ClusterMove = (
     | MoveWorker
     | StopWorker
     | TakeEngineAway
+    | Sicken
 )
 
 CLUSTER_WORDS: dict[str, type[ClusterMove]] = {
@@ -199,6 +212,7 @@ CLUSTER_WORDS: dict[str, type[ClusterMove]] = {
     "move_worker": MoveWorker,
     "stop_worker": StopWorker,
     "engine_away": TakeEngineAway,
+    "sicken": Sicken,
 }
 """By word: the move."""
 
@@ -226,8 +240,12 @@ class ClusterScenario:
     steps: tuple[ClusterStep, ...] = ()
     random_moves: int = 0
     """How many moves the seed draws beside the steps."""
-    words: tuple[str, ...] = tuple(CLUSTER_WORDS)
+    words: tuple[str, ...] = tuple(word for word in CLUSTER_WORDS if word != "sicken")
     """Those that the seed draws from."""
+    groups: int = 1
+    """How many groups the workers are copies of, in turn: g0, g1 …"""
+    bound: int = 0
+    """How many of the workers need a label that only n1 has."""
     everywhere: int = 0
     """How many workers have a copy on each node, which goes on if the node loses its lease."""
     worker_life_s: float | None = 15.0
@@ -246,6 +264,15 @@ class ClusterScenario:
     def worker_ids(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(f"w:{number}" for number in range(self.workers))
+
+    def labels_of(self, node: str) -> dict[str, str]:
+        """The labels of a node."""
+        return {"disk": "ssd"} if node == "n1" else {}
+
+    def group_of(self, worker: str) -> str:
+        """The group of a worker."""
+        number = worker.removeprefix("w:")
+        return f"g{int(number) % self.groups}" if number.isdigit() else worker
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -308,4 +335,7 @@ _DRAWS: dict[str, Callable[[ClusterScenario, random.Random], ClusterMove]] = {
     "move_worker": lambda s, c: MoveWorker(c.choice(s.worker_ids), _node(s, c)),
     "stop_worker": lambda s, c: StopWorker(c.choice(s.worker_ids), _for_s(c)),
     "engine_away": lambda s, c: TakeEngineAway(_for_s(c)),
+    "sicken": lambda s, c: Sicken(
+        c.choice((_node(s, c), s.group_of(c.choice(s.worker_ids)), EVERYTHING)), 8.0, _for_s(c)
+    ),
 }

@@ -94,11 +94,34 @@ class Closed:
     """The workers that should run."""
     counted: dict[str, int]
     """By worker: the restarts in the database, added up over its tenures."""
+    shipped: dict[str, int]
+    """By worker: the deaths in the database."""
+    refunded: frozenset[str]
+    """The nodes on which deaths were refunded."""
     alone: bool = False
     """Nothing but a fault that must stop and move nothing was done."""
 
 
-ClusterEntry = Began | Ended | Paused | Resumed | Placed | Freed | Closed
+@dataclass(frozen=True, slots=True)
+class Sickened:
+    """A node is ill: workers die there because of it."""
+
+    at: float
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """The database has a new ruling on a node."""
+
+    at: float
+    node: str
+    kind: str
+    is_last: bool
+    """Whether a worker that should run fits on no other node."""
+
+
+ClusterEntry = Sickened | Ruled | Began | Ended | Paused | Resumed | Placed | Freed | Closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +141,12 @@ COUNTERS = "the counters of a worker are the crashes of its processes"
 CARRIED = "a worker brings no more restarts along than it had crashes"
 RECOVERY = "when the faults end, every worker that should run runs once"
 NOBODY_STOPS = "an outage of the database or of the engine alone stops and moves nothing"
+INNOCENCE = "no node is convicted that was not ill"
+BRAKES = "never more than one node, or a fifth of them, is held"
+LAST = "no node is held without which a worker has no place"
+CANARY = "a paroled node has one worker"
+HISTORY = "the deaths that nodes have shipped are the crashes, each once"
+REFUNDS = "only deaths on convicted nodes are refunded"
 COMES_TO_REST = "the agents do not keep each other busy without an end"
 
 CLUSTER_RULES = (
@@ -129,6 +158,12 @@ CLUSTER_RULES = (
     CARRIED,
     RECOVERY,
     NOBODY_STOPS,
+    INNOCENCE,
+    BRAKES,
+    LAST,
+    CANARY,
+    HISTORY,
+    REFUNDS,
     COMES_TO_REST,
 )
 
@@ -136,8 +171,12 @@ CLUSTER_RULES = (
 class ClusterWatch:
     """Checks entries as they are added."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int = 1) -> None:
         self.broken: list[Broken] = []
+        self._most_held = max(1, nodes // 5)
+        self._ill: set[str] = set()
+        self._held: dict[str, str] = {}
+        self._convicted: set[str] = set()
         self._running: dict[str, dict[int, str]] = defaultdict(dict)
         """By worker: the tokens of its processes, with their nodes."""
         self._paused: set[str] = set()
@@ -150,6 +189,10 @@ class ClusterWatch:
     def take(self, entry: ClusterEntry) -> None:
         """Check the next entry."""
         match entry:
+            case Sickened(node=node):
+                self._ill.add(node)
+            case Ruled():
+                self._ruled(entry)
             case Began():
                 self._began(entry)
             case Ended():
@@ -167,6 +210,20 @@ class ClusterWatch:
 
     def _break(self, rule: str, at: float, what: str) -> None:
         self.broken.append(Broken(rule, at, what))
+
+    def _ruled(self, entry: Ruled) -> None:
+        if entry.kind in ("trusted", "noticed"):
+            self._held.pop(entry.node, None)
+            return
+        if entry.kind == "convicted":
+            self._convicted.add(entry.node)
+            if entry.node not in self._ill:
+                self._break(INNOCENCE, entry.at, f"{entry.node} was convicted")
+        if entry.kind == "suspect" and entry.is_last:
+            self._break(LAST, entry.at, f"{entry.node} became a suspect")
+        self._held[entry.node] = entry.kind
+        if len(self._held) > self._most_held:
+            self._break(BRAKES, entry.at, f"held are {self._held}")
 
     def _began(self, entry: Began) -> None:
         running = self._running[entry.worker]
@@ -200,7 +257,10 @@ class ClusterWatch:
                 self._break(OVERLAP, entry.at, f"{worker} runs on {executing} after {entry.node} went on")
 
     def _was_placed(self, entry: Placed) -> None:
-        if entry.node_state != "up":
+        others = [worker for worker, node in self._placed.items() if node == entry.node]
+        if entry.node_state == "paroled" and others:
+            self._break(CANARY, entry.at, f"{entry.worker} was placed on {entry.node} beside {others}")
+        if entry.node_state not in ("up", "paroled"):
             self._break(STATES, entry.at, f"{entry.worker} was placed on {entry.node}: {entry.node_state}")
         if entry.worker in self._placed:
             what = f"{entry.worker} was placed on {entry.node} while it is on {self._placed[entry.worker]}"
@@ -221,6 +281,12 @@ class ClusterWatch:
             if counted != self._crashes[worker]:
                 what = f"{worker}: {counted} restarts in the database, {self._crashes[worker]} crashes"
                 self._break(COUNTERS, entry.at, what)
+        for worker, deaths in sorted(entry.shipped.items()):
+            if deaths != self._crashes[worker]:
+                what = f"{worker}: {deaths} deaths in the database, {self._crashes[worker]} crashes"
+                self._break(HISTORY, entry.at, what)
+        for node in sorted(entry.refunded - self._convicted):
+            self._break(REFUNDS, entry.at, f"deaths on {node} were refunded")
         if entry.alone:
             for what in self._disturbed:
                 self._break(NOBODY_STOPS, entry.at, what)

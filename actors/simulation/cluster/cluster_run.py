@@ -6,11 +6,13 @@ import functools
 import heapq
 import itertools
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 
 from ...cluster.cluster_messages import BeginRelease, Change, PutWish, SetNodeState, WantWorker
+from ...cluster.facts.cases import Overrule
 from ...cluster.facts.nodes import NodeState
 from ...cluster.facts.wishes import Wanted, Wish
 from ...cluster.rules.lease import Terms, terms
@@ -34,6 +36,7 @@ from .cluster_moves import (
     MoveWorker,
     PauseNode,
     SetDatabaseClock,
+    Sicken,
     SlowDatabase,
     Split,
     StopDatabase,
@@ -42,6 +45,7 @@ from .cluster_moves import (
     draw_cluster_steps,
 )
 from .cluster_rules import COMES_TO_REST, Broken, Closed, ClusterEntry, ClusterWatch
+from .illness import Illness
 from .virtual_database import VirtualDatabase
 from .virtual_engine import VirtualEngine
 from .virtual_network import VirtualNetwork
@@ -96,7 +100,7 @@ class ClusterRun:
         self.scenario, self.seed, self.steps, self.chance = scenario, seed, steps, chance
         self.clock = VirtualClock()
         self.terms: Terms = terms(3.0)
-        self.watch = ClusterWatch()
+        self.watch = ClusterWatch(scenario.nodes)
         self.entries: list[ClusterEntry] = []
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -111,6 +115,7 @@ class ClusterRun:
         self.database = VirtualDatabase(self)
         self.network = VirtualNetwork(self)
         self.engine = VirtualEngine()
+        self.illness = Illness(self)
         self.nodes = {node_id: VirtualNode(self, node_id) for node_id in scenario.node_ids}
         self._stops: dict[str, int] = {}
         """By fault: how many moves that cause it are in force."""
@@ -182,7 +187,7 @@ class ClusterRun:
     def run(self) -> ClusterOutcome:
         """Run everything, until all faults have ended and everything had time to recover."""
         for worker in self.scenario.worker_ids:
-            self.order(PutWish(Wish(component_id=worker, group="w", spec="{}")))
+            self.order(PutWish(self._wish(worker)))
         for template in self.scenario.templates:
             self.order(PutWish(Wish(component_id=template, group=template, spec="{}", place=EVERYWHERE)))
         for node in self.nodes.values():
@@ -199,6 +204,11 @@ class ClusterRun:
         broken, entries = tuple(self.watch.broken), tuple(self.entries)
         return ClusterOutcome(self.scenario, self.seed, self.steps, entries, broken, self.clock.now)
 
+    def _wish(self, worker: str) -> Wish:
+        is_bound = worker in self.scenario.worker_ids[: self.scenario.bound]
+        place = PlacePolicy(labels={"disk": "ssd"} if is_bound else {})
+        return Wish(component_id=worker, group=self.scenario.group_of(worker), spec="{}", place=place)
+
     def order(self, change: Change) -> None:
         """Do what an operator orders, at once."""
         self.database.change(change)
@@ -214,6 +224,7 @@ class ClusterRun:
         self.database.is_up, self.database.takes_s, self.database.lost_share = True, 0.0, 0.0
         self.network.takes_s = self.network.lost_share = 0.0
         self.engine.is_away = False
+        self.illness.end()
         for node in self.nodes.values():
             node.thaw()
             node.resume()
@@ -233,7 +244,16 @@ class ClusterRun:
             for worker in wanted
         }
         alone = self.scenario.nothing_stops or (bool(self.steps) and self._is_outage_only())
-        self.note(Closed(self.clock.now, wanted, counted, alone))
+        self.note(Closed(self.clock.now, wanted, counted, *self._history(wanted), alone))
+
+    def _history(self, wanted: Iterable[str]) -> tuple[dict[str, int], frozenset[str]]:
+        """By worker the deaths that were shipped; and the nodes on which deaths were refunded."""
+        tables = self.database.tables
+        dead = Counter(life.component_id for life in tables.suspects.lives.values() if life.died)
+        tenures = (tenure for known in tables.tenures.values() for tenure in known.values())
+        return {worker: dead[worker] for worker in wanted}, frozenset(
+            tenure.node_id for tenure in tenures if tenure.refunded
+        )
 
     def _is_outage_only(self) -> bool:
         return all(isinstance(step.move, StopDatabase | TakeEngineAway) for step in self.steps)
@@ -301,6 +321,8 @@ class ClusterRun:
                 self.later(for_s, lambda: self.order(WantWorker(worker, Wanted.RUN)))
             case TakeEngineAway(for_s=for_s):
                 self._while("engine", for_s, lambda: self._engine(True), lambda: self._engine(False))
+            case Sicken():
+                self.illness.begin(move)
             case StopDatabase() | SlowDatabase() | LoseAnswers() | SetDatabaseClock():
                 self._disturb(move)
 
@@ -366,5 +388,6 @@ class ClusterRun:
         node = self.database.tables.nodes.get(node_id)
         if node is not None and node.state.is_member:
             self._set_state(node_id, NodeState.UP)
+            self.order(Overrule(node_id=node_id, by="ann"))
         elif node is None or node.state is not NodeState.LEFT:
             self.later(UNCORDON_AGAIN_S, lambda: self._uncordon(node_id))

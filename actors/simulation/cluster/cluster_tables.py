@@ -32,12 +32,14 @@ from ...cluster.cluster_messages import (
     SetNodeState,
     WantWorker,
 )
+from ...cluster.facts.cases import GiveRuling, Overrule
 from ...cluster.facts.nodes import Node, NodeState
 from ...cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
 from ...cluster.facts.wishes import Wish
 from ...cluster.rules.fencing import next_epoch
 from ...cluster.rules.quorum import may_be_declared_lost
 from ...cluster.rules.tenure_counters import merged
+from .suspect_tables import SuspectTables
 
 
 class ClusterTables:
@@ -51,6 +53,7 @@ class ClusterTables:
         """By worker and epoch."""
         self.held_by: dict[str, dict[str, Assignment]] = {}
         """The assignments of each node."""
+        self.suspects = SuspectTables(self)
         self._epochs: dict[str, int] = {}
         """Of workers that were removed: if one is added again, its epochs go on."""
         self._changes: dict[type, Callable[[Any, int], bool]] = {
@@ -61,6 +64,8 @@ class ClusterTables:
             NoteUnplaced: self._note_unplaced,
             KeepTenure: self._keep_tenure,
             SetNodeState: self._set_node_state,
+            GiveRuling: self.suspects.give,
+            Overrule: self.suspects.overrule,
             PutWish: self._put_wish,
             WantWorker: self._want,
             RemoveWish: self._remove_wish,
@@ -185,6 +190,9 @@ class ClusterTables:
             wishes=tuple(self.wishes.values()) if leads else (),
             assignments=tuple(self.assignments.values()) if leads else (),
             tenures=tuple(each[max(each)] for each in known if each),
+            rulings=self.suspects.latest() if leads else (),
+            lives=self.suspects.recent(now_ms) if leads and request.judges else (),
+            judged=leads and request.judges,
         )
 
     def change(self, change: Change, now_ms: int) -> Changed:
@@ -248,7 +256,8 @@ class ClusterTables:
     def takes(self, node: Node, change: PlaceWorker, now_ms: int) -> bool:
         """Whether a node may get a worker: it is up, in the life that the author knows, and has a lease."""
         is_known = node.incarnation == change.incarnation and node.lease_until_ms > now_ms
-        return node.state.takes_workers and is_known
+        has_canary = node.state is NodeState.PAROLED and bool(self.held_by.get(node.id))
+        return node.state.takes_workers and is_known and not has_canary
 
     def _begin_release(self, change: BeginRelease, now_ms: int) -> bool:
         known = self.assignments.get(change.component_id)

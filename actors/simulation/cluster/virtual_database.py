@@ -23,10 +23,13 @@ from ...cluster.cluster_messages import (
     Renew,
     StoreAway,
 )
+from ...cluster.courier_messages import JournalKept, ShipJournal
+from ...cluster.facts.cases import GiveRuling, Overrule
+from ...cluster.facts.wishes import Wanted, Wish
 from ...ports import Receiver
 from ..simulation_runtime import EPOCH_MS
 from .cluster_moves import DATABASE
-from .cluster_rules import Freed, Placed
+from .cluster_rules import Freed, Placed, Ruled
 from .cluster_tables import ClusterTables
 
 if TYPE_CHECKING:
@@ -88,9 +91,19 @@ class VirtualDatabase:
             for each in before.values():
                 if each.node_id == change.node_id:
                     run.note(Freed(run.clock.now, each.component_id, each.epoch, "lost"))
+        elif isinstance(change, GiveRuling | Overrule):
+            kind = str(tables.suspects.rulings[change.node_id][-1].case.__struct_config__.tag)
+            is_last = any(self._needs(wish, change.node_id) for wish in tables.wishes.values())
+            run.note(Ruled(run.clock.now, change.node_id, kind, is_last))
         elif isinstance(change, RemoveWish):
             run.gone(change.component_id)
         return answer
+
+    def _needs(self, wish: Wish, node_id: str) -> bool:
+        """Whether a worker has the labels of this node only."""
+        wanted = wish.place.labels.items()
+        fitting = [node.id for node in self.tables.nodes.values() if wanted <= node.labels.items()]
+        return wish.wanted is Wanted.RUN and bool(wanted) and fitting == [node_id]
 
 
 class Reach:
@@ -115,6 +128,19 @@ class Reach:
     def change(self, change: Change, receiver: Receiver) -> None:
         """Try one guarded statement."""
         self._ask(change, lambda: self._database.change(change), receiver)
+
+    def shipped_up_to(self, node_id: str, receiver: Receiver) -> None:
+        """Read how far the journal of a node was shipped."""
+        suspects = self._database.tables.suspects
+        self._ask(node_id, lambda: JournalKept(suspects.shipped[node_id]), receiver)
+
+    def ship(self, request: ShipJournal, receiver: Receiver) -> None:
+        """Keep a page of the journal of a node."""
+        self._ask(request, lambda: self._ship(request), receiver)
+
+    def _ship(self, request: ShipJournal) -> JournalKept:
+        now_ms = self._database.now_ms()
+        return self._database.tables.suspects.ship(request, now_ms - self._run.clock.wall_ms(), now_ms)
 
     def _read(self, request: ReadCluster) -> Any:
         leads = self._database.leads(self._node.id)

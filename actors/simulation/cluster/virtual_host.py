@@ -20,6 +20,7 @@ from ...cluster.rules.tenure_counters import merged
 from ...ports import Timer
 from ...spec.deployment.place_policy import OnPartition
 from .cluster_rules import Began, End
+from .virtual_events import VirtualEvents
 
 if TYPE_CHECKING:
     from .cluster_run import ClusterRun
@@ -40,7 +41,7 @@ class Process:
 
 
 @dataclass(slots=True)
-class Journal:
+class Journal(VirtualEvents):
     """What is on the disk of a machine."""
 
     tenures: dict[tuple[str, int], Tenure] = field(default_factory=dict)
@@ -95,6 +96,7 @@ class VirtualHost:
         self._workers: dict[str, Supervised] = {}
         self._ships = self._has_shipped = False
         self._ship_later(0.0)
+        node.journal.lost(self._wall_ms())
 
     # ── the port ─────────────────────────────────────────────────────────────────────────
 
@@ -106,6 +108,7 @@ class VirtualHost:
         self._node.journal.tenures[key] = (
             merged(order.tenure or fresh, known) if known else order.tenure or fresh
         )
+        self._node.journal.placed(key[0], self._node.id, key[1], self._wall_ms())
         worker = self._workers[key[0]] = Supervised(order, is_paused=order.wish.wanted is Wanted.PAUSE)
         self._start_later(worker, self._run.chance.uniform(0.0, 0.05))
 
@@ -130,6 +133,14 @@ class VirtualHost:
         worker = self._workers.get(component_id)
         if worker is not None and worker.is_stopping and worker.order.assignment.epoch == epoch:
             self._node.later(0.0, self, StopDue(component_id, epoch))
+
+    def refund(self, component_id: str, epoch: int, restarts: int) -> None:
+        """Have restarts that another node was at fault for not count here."""
+        worker = self._workers.get(component_id)
+        if worker is not None and worker.order.assignment.epoch == epoch:
+            known = worker.order.known
+            less = replace(known, restart_count=known.restart_count - restarts)
+            worker.order = replace(worker.order, known=less)
 
     def fence(self) -> None:
         """End all workers at once that may not run without a lease."""
@@ -180,10 +191,14 @@ class VirtualHost:
         known = worker.order.known.restart_count
         run.note(Began(run.clock.now, node.id, component_id, epoch, process.token, known))
         node.begin(process)
+        node.journal.began(component_id, self._wall_ms())
+        node.tell_courier()
 
     def _crashed(self, component_id: str, epoch: int) -> None:
         key = component_id, epoch
         journal = self._node.journal
+        journal.crashed(component_id, self._wall_ms())
+        self._node.tell_courier()
         before = journal.tenures.get(key) or Tenure(
             component_id=component_id, epoch=epoch, node_id=self._node.id
         )
@@ -200,13 +215,19 @@ class VirtualHost:
     def _stopped(self, component_id: str, epoch: int) -> None:
         worker = self._workers.get(component_id)
         if worker is not None and worker.order.assignment.epoch == epoch:
+            reason = "moved" if self._node.process(component_id) else "fenced"
             self._node.end(component_id, End.STOPPED)
+            self._node.journal.stopped(component_id, reason, self._wall_ms())
+            self._node.tell_courier()
             self._gone(component_id, epoch)
 
     def _gone(self, component_id: str, epoch: int) -> None:
         del self._workers[component_id]
         tenure = self._node.journal.tenures[component_id, epoch]
         self._node.hear(TenureStopped(component_id=component_id, epoch=epoch, tenure=tenure))
+
+    def _wall_ms(self) -> int:
+        return self._run.clock.wall_ms()
 
     def _start_later(self, worker: Supervised, delay_s: float) -> None:
         self._cancel(worker)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...cluster.agent import Agent
 from ...cluster.coordinator import Coordinator
+from ...cluster.courier_messages import ShipDue
 from ...cluster.facts.nodes import Node
+from ...cluster.history_courier import HistoryCourier
 from ...ports import Receiver
 from ..simulation_runtime import SimulationRuntime, VirtualClock
 from .cluster_rules import End, Ended, Paused, Resumed
@@ -89,7 +91,7 @@ class VirtualNode:
         self.host = VirtualHost(run, self)
         self._agent = self.runtime.start(
             Agent,
-            Node(id=self.id, name=self.id, address=self.id),
+            Node(id=self.id, name=self.id, address=self.id, labels=run.scenario.labels_of(self.id)),
             run.terms,
             runtime=self.runtime,
             store=self.store,
@@ -106,7 +108,24 @@ class VirtualNode:
             engine=run.engine.port(self),
             clock=self.clock,
         )
+        self._history = self.runtime.start(
+            HistoryCourier,
+            self.id,
+            runtime=self.runtime,
+            store=self.store,
+            journal=self.journal,
+            epochs={},
+            keep_days=30.0,
+            clock=self.clock,
+        )
+        self._history.tell(ShipDue())
         run.wakes(self)
+
+    def tell_courier(self) -> None:
+        """Tell the courier of the history that the journal has news."""
+        if self.runtime is not None and self.journal.latest is not None:
+            self._history.tell(self.journal.latest)
+            self.wake()
 
     def kill_agent(self) -> None:
         """End the agent; its guardian kills the workers."""
@@ -208,9 +227,12 @@ class VirtualNode:
     def begin(self, process: Process) -> None:
         """A process begins; it may crash later."""
         self.processes[process.worker] = process
-        life_s = self._run.scenario.worker_life_s
-        if life_s is not None:
-            self._run.later(self._run.chance.expovariate(1 / life_s), lambda: self._crash(process))
+        if (life_s := self._run.illness.life_s(self.id, process.worker)) is not None:
+            self.crash_later(process, life_s)
+
+    def crash_later(self, process: Process, life_s: float) -> None:
+        """Have a process end by itself, after so long in the mean."""
+        self._run.later(self._run.chance.expovariate(1 / life_s), lambda: self._crash(process))
 
     def _crash(self, process: Process) -> None:
         if self._run.is_calm or self.processes.get(process.worker) is not process:

@@ -21,8 +21,8 @@ from .fields import Fields, required
 from .table_reader import TableReader
 
 _TOP = ("name", "about", "lasts_s", "cluster", "move", "random", "expect")
-_CLUSTER = ("nodes", "workers", "worker_life_s", "all_lead")
-_MOST = {"nodes": 50, "workers": 500, "moves": 1000}
+_CLUSTER = ("nodes", "workers", "groups", "bound", "worker_life_s", "all_lead")
+_MOST = {"nodes": 50, "workers": 500, "groups": 50, "bound": 500, "moves": 1000}
 
 
 def is_cluster(path: Path) -> bool:
@@ -65,6 +65,8 @@ class _ClusterReader(TableReader):
             top.get("about", str, ""),
             nodes=self._count(cluster, "nodes", plain.nodes),
             workers=self._count(cluster, "workers", plain.workers),
+            groups=self._count(cluster, "groups", plain.groups),
+            bound=self._count(cluster, "bound", plain.bound, least=0),
             lasts_s=top.get("lasts_s", float, plain.lasts_s),
             random_moves=self._count(chance, "moves", 0, least=0),
             words=chance.get("words", tuple[str, ...], plain.words),

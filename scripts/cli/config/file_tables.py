@@ -122,6 +122,11 @@ class Cluster:
     capacity: Mapping[str, float] = setting(
         description="What workers may reserve here, such as cpu = 16.", factory=lambda: MappingProxyType({})
     )
+    suspects: Literal["act", "tell", "off"] = setting(
+        "act",
+        "What is done about a node on which workers die that live elsewhere: act, only tell, or nothing."
+        " The same on all nodes.",
+    )
     listen: str = setting(
         "127.0.0.1:0", "Where the other nodes reach this one while the database is away: ADDRESS:PORT (UDP)."
     )

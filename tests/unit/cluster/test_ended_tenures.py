@@ -97,6 +97,15 @@ def test_a_refusal_is_told_again_with_its_reason_until_the_database_has_it() -> 
     assert len(agent.host.of(StartTenure)) == 1
 
 
+def test_a_running_worker_hears_of_what_was_refunded_on_a_former_node_once() -> None:
+    agent = AnAgent()
+    former = replace(OLD, epoch=4, restarts=5, refunded=1)
+    agent.renewed(former, OLD)
+    for refunded in (1, 4, 4):
+        agent.renewed(replace(former, refunded=refunded), OLD)
+    assert [each for each in agent.host.asked if isinstance(each, int)] == [5, 3]
+
+
 def test_a_courier_keeps_what_it_counted_when_an_epoch_begins_again() -> None:
     runtime, store = SimulationRuntime(), Notes()
     ref = runtime.start(Courier, "n", runtime=runtime, store=store, journal=Notes(), epochs={}, agent=Notes)

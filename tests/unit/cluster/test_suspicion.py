@@ -7,20 +7,28 @@ from math import comb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from rekindle.actors.cluster.facts.tenures import TenureEnd
-from rekindle.actors.cluster.rules.attribution import Conviction, Ending, Fault, fault, sentence
-from rekindle.actors.cluster.rules.binomial import tail
-from rekindle.actors.cluster.rules.suspicion import (
-    PAROLE_S,
+from rekindle.actors.cluster.facts.cases import (
     Case,
     Convicted,
-    Life,
+    KeptRuling,
+    Noticed,
     OnParole,
-    Ruling,
     Suspect,
     Trusted,
+)
+from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
+from rekindle.actors.cluster.facts.tenures import TenureEnd
+from rekindle.actors.cluster.rules.attribution import Conviction, Ending, convictions, fault, sentence
+from rekindle.actors.cluster.rules.binomial import tail
+from rekindle.actors.cluster.rules.suspicion import (
+    OVERRULED_S,
+    PAROLE_S,
+    Life,
+    Ruling,
     evidence,
+    notices,
     overruled,
     rulings,
 )
@@ -97,7 +105,29 @@ def test_evidence_of_the_machine_counts_double_and_needs_one_group() -> None:
 
 def test_what_happened_before_a_node_was_trusted_again_is_void() -> None:
     assert judge(Trusted(since=NOW - 1.0), BAD) is None
-    assert judge(overruled(NOW), BAD) is None
+
+
+def test_an_operator_who_uncordons_a_node_is_not_overruled_at_once() -> None:
+    later = [
+        replace(life, began=life.began + 600.0, ended=NOW + 599.0 if life.died else None) for life in BAD
+    ]
+    assert judge(overruled(NOW), later, NOW + 600.0) is None
+    assert overruled(NOW).since == NOW + OVERRULED_S
+
+
+def test_a_worker_that_runs_nowhere_else_is_no_witness() -> None:
+    ruling = judge(Trusted(), BAD, rooted=("g0:k0",))
+    assert ruling is not None
+    assert ruling.moves == ("g1:k0", "g2:k0")
+    assert judge(Trusted(), BAD, rooted=("g0:k0", "g1:k0")) is None
+
+
+def test_where_suspects_are_only_told_of_an_operator_hears_the_same_words() -> None:
+    (ruling,) = notices({**dict.fromkeys(NODES[1:], Trusted()), "k0": Trusted()}, BAD, NOW)
+    assert (ruling.node, ruling.case) == ("k0", Noticed(NOW))
+    assert ruling.why == "3 of 3 workers died in 16 s (elsewhere 0 of 15)"
+    held = {"k0": Convicted(NOW, NOW + 600, 30.0)}
+    assert [each.case for each in notices(held, BAD, NOW)] == [Trusted(NOW)]
 
 
 # ── rulings ──────────────────────────────────────────────────────────────────────────────
@@ -108,7 +138,7 @@ def test_a_suspect_s_worst_workers_become_witnesses() -> None:
     assert ruling is not None
     assert isinstance(ruling.case, Suspect)
     assert ruling.moves == ("g0:k0", "g1:k0")
-    assert ruling.why == "3 of its workers died 9 times; elsewhere 0 times"
+    assert ruling.why == "3 of 3 workers died in 16 s (elsewhere 0 of 15)"
 
 
 def test_a_node_that_the_fleet_needs_is_spared() -> None:
@@ -130,7 +160,10 @@ def after(seconds: float, *lives: Life) -> Ruling | None:
 def test_a_witness_that_dies_elsewhere_too_acquits_the_node() -> None:
     ruling = after(10.0, Life("g0:k0", "g0", "k1", NOW + 1, NOW + 9, died=True))
     assert ruling is not None
-    assert (ruling.case, ruling.why) == (Trusted(NOW + 10), "g0:k0 died on k1 too")
+    assert (ruling.case, ruling.why) == (
+        Trusted(NOW + 10),
+        "its witness g0:k0 died elsewhere too",
+    )
 
 
 def test_witnesses_that_live_through_the_hold_convict_the_node_and_its_deaths_are_refunded() -> None:
@@ -164,7 +197,7 @@ def test_a_canary_that_dies_doubles_the_time_and_one_that_lives_ends_it() -> Non
     case = OnParole(NOW, 30.0, 1)
     ruling = judge(case, [Life("g0:k0", "g0", "k0", NOW + 1, NOW + 9, died=True)], NOW + 10)
     assert ruling is not None
-    assert ruling.case == Convicted(NOW + 10, NOW + 10 + 2 * PAROLE_S, 30.0, 2)
+    assert ruling.case == Convicted(NOW + 10, NOW + 10 + 2 * PAROLE_S, 30.0, 2, NOW)
     ruling = judge(case, [Life("g0:k0", "g0", "k0", NOW + 1)], NOW + 31)
     assert ruling is not None
     assert ruling.case == Trusted(NOW + 31)
@@ -194,7 +227,27 @@ def test_a_death_is_attributed(ending: Ending, who: Fault) -> None:
 
 
 def test_explain_says_how_many_deaths_were_a_node_s_fault() -> None:
-    endings = [Ending(node="k2", at_ms=at) for at in (1_000, 2_000, 3_000, 4_000)]
-    words = sentence([*endings, Ending(node="k1", at_ms=1_000)], CONVICTED, {"k2": "gpu-4"})
-    assert words == "4 of its 5 deaths were the fault of gpu-4"
-    assert sentence([Ending(node="k1", at_ms=1_000)], CONVICTED, {}) is None
+    blamed = [a_death("k2", at, Fault.NODE) for at in (1_000, 2_000, 3_000, 4_000)]
+    own = a_death("k1", 1_000, Fault.WORKER)
+    assert sentence([*blamed, own], {"k2": "gpu-4"}) == "4 of its 5 deaths were the fault of gpu-4"
+    assert sentence([own], {}) is None
+
+
+def a_death(node: str, at_ms: int, whose: Fault) -> NodeLife:
+    return NodeLife(
+        node_id=node, component_id="w", generation=at_ms, began_ms=0, ended_ms=at_ms, fault=whose, died=True
+    )
+
+
+def test_a_conviction_lasts_from_its_first_death_until_the_next_ruling() -> None:
+    cases: tuple[Case, ...] = (
+        Suspect(3.0, 1.0, ("a", "b"), 30.0, "why"),
+        Convicted(33.0, 633.0, 30.0, guilty_since=1.0),
+        OnParole(633.0, 30.0, 1),
+        Convicted(640.0, 1840.0, 30.0, 2, guilty_since=633.0),
+    )
+    given = [
+        KeptRuling(node_id="k2", number=number, at_ms=round(case.since * 1000), case=case, why="")
+        for number, case in enumerate(cases, 1)
+    ]
+    assert convictions(given) == (Conviction("k2", 1_000, 633_000), Conviction("k2", 633_000))

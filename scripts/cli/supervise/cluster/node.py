@@ -19,6 +19,8 @@ from rekindle.actors.cluster.coordinator import Coordinator
 from rekindle.actors.cluster.courier import TOPICS, Courier
 from rekindle.actors.cluster.courier_messages import ShipDue
 from rekindle.actors.cluster.facts.nodes import Node, Resources
+from rekindle.actors.cluster.history_courier import TOPICS as HISTORY
+from rekindle.actors.cluster.history_courier import HistoryCourier
 from rekindle.actors.cluster.no_engine import NoEngine
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.cluster.rules.lease import terms
@@ -30,14 +32,11 @@ from rekindle.actors.runtime.thread_runtime import ThreadRuntime
 from rekindle.actors.spec.deployment.assigned import stored
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
 from rekindle.persistence.cluster.postgres_cluster import PostgresCluster
-from rekindle.persistence.cluster.shared_jobs import SharedJobs
-from rekindle.persistence.store import SqlStore
 
 from ...config import Config
 from ...config.file_tables import Cluster
 from ...config.tables.wishes import spec_of
 from ..fleet import Fleet
-from .node_fleet import NodeFleet
 
 RETRY_S = 1.0
 NODE_ID = "node.id"
@@ -61,7 +60,7 @@ class BootClock:
 class ClusterNode:
     """The actors of the cluster on this machine."""
 
-    def __init__(self, fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs) -> None:
+    def __init__(self, fleet: Fleet, config: Config, journal: Store) -> None:
         """Join the cluster; what is assigned to this node begins to run.
 
         Raises:
@@ -83,11 +82,8 @@ class ClusterNode:
         except BaseException:
             self._peers.close()
             raise
-        assert isinstance(fleet, NodeFleet)
-        fleet.share_jobs(jobs, journal)
-        self._jobs = jobs
         self._runtime = ThreadRuntime()
-        machine = _machine(config, settings, self._peers.address, fleet.mark)
+        machine = _machine(config, settings, self._peers.address)
         self._start(fleet, config, journal, machine, settings)
 
     @property
@@ -106,6 +102,15 @@ class ClusterNode:
             journal=journal,
             epochs=stored(journal.load().meta),
             agent=lambda: self.agent,
+        )
+        history = self._runtime.start(
+            HistoryCourier,
+            machine.id,
+            runtime=self._runtime,
+            store=self._store,
+            journal=journal,
+            epochs=stored(journal.load().meta),
+            keep_days=config.retention.history_days,
         )
         host = NodeHost(
             fleet,
@@ -130,9 +135,17 @@ class ClusterNode:
             clock=clock,
         )
         fleet.subscribe(courier, *TOPICS)
-        courier.tell(ShipDue())
+        fleet.subscribe(history, *HISTORY)
+        for each in (courier, history):
+            each.tell(ShipDue())
         self._runtime.start(
-            Coordinator, times, runtime=self._runtime, store=self._store, engine=NoEngine(), clock=clock
+            Coordinator,
+            times,
+            runtime=self._runtime,
+            store=self._store,
+            engine=NoEngine(),
+            clock=clock,
+            suspects=settings.suspects,
         )
         logger.info(
             "cluster: node {} of {}, promises at {}", machine.name, settings.name, self._peers.address
@@ -142,7 +155,6 @@ class ClusterNode:
         """End the actors; the workers have ended, and the lease runs out by itself."""
         self._runtime.close()
         self._host.close()
-        self._jobs.close()
         self._store.close()
         self._peers.close()
 
@@ -171,21 +183,7 @@ def _secret(settings: Cluster) -> str:
     return "" if settings.secret_file is None else read_secret(Path(settings.secret_file))
 
 
-def shared_jobs(config: Config, store: Store) -> SharedJobs:
-    """Let the journal of this node be a store whose queues are those of the cluster."""
-    assert isinstance(store, SqlStore)
-    assert config.shared_database is not None
-    jobs = SharedJobs(
-        config.shared_database,
-        node_id=_node_id(config.state_dir),
-        worker_database=config.shared_worker_database,
-        retention=config.retention,
-    )
-    store.use_jobs_of(jobs)
-    return jobs
-
-
-def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
+def _machine(config: Config, settings: Cluster, address: str) -> Node:
     return Node(
         id=_node_id(config.state_dir),
         name=settings.node,
@@ -194,7 +192,6 @@ def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
         version=__version__,
         labels=dict(settings.labels),
         capacity=Resources(amounts=dict(settings.capacity)),
-        run=run,
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from ....console.options import json_option, print_json
 from ....render.status_table import table
@@ -15,6 +17,7 @@ from .desk import file_option, loaded, opened
 
 if TYPE_CHECKING:
     from rekindle.actors.cluster.cluster_messages import ClusterRead
+    from rekindle.actors.cluster.facts.cases import KeptRuling
     from rekindle.actors.cluster.facts.nodes import Node
 
 
@@ -49,16 +52,21 @@ def document(
     from rekindle.actors.cluster.facts.tenures import Phase
 
     names = {node.id: node.name for node in read.nodes}
+    rulings = {each.node_id: each for each in read.rulings}
     many = Counter(each.node_id for each in read.assignments if each.node_id is not None)
     failed = {
-        each.component_id: each.failure_reason for each in read.tenures if each.failed_at_wall_ms is not None
+        each.component_id: each.failure_reason
+        for each in read.tenures
+        if each.failed_at_wall_ms is not None and each.lifted_ms is None
     }
     return {
         "cluster": name,
         "leader": None if leader is None else names.get(leader, leader),
         "database": database,
         "unplaced": sum(each.phase is Phase.UNPLACED for each in read.assignments),
-        "nodes": [_node(node, read.now_ms, many[node.id]) for node in read.nodes],
+        "nodes": [
+            {**_node(node, read.now_ms, many[node.id]), **_case(rulings.get(node.id))} for node in read.nodes
+        ],
         "workers": [
             {
                 "component_id": each.component_id,
@@ -91,6 +99,43 @@ def _node(node: Node, now_ms: int, workers: int) -> dict[str, Any]:
     }
 
 
+def _case(ruling: KeptRuling | None) -> dict[str, Any]:
+    """What the cluster thinks of a node on which workers die; nothing if that is nothing."""
+    if ruling is None or ruling.case.__struct_config__.tag == "trusted":
+        return {"case": None}
+    case: dict[str, Any] = to_builtins(ruling.case)
+    hold_ms = round(1000 * (case["since"] + case.get("hold_s", 0.0)))
+    return {
+        "case": {
+            "kind": case["type"],
+            "why": ruling.why,
+            "since_ms": ruling.at_ms,
+            "witnesses": case.get("witnesses", []),
+            "until_ms": hold_ms if case["type"] in ("suspect", "on_parole") else None,
+            "parole_ms": round(1000 * case["parole_at"]) if "parole_at" in case else None,
+        }
+    }
+
+
+def _why(node: dict[str, Any]) -> str:
+    case = node["case"]
+    if case is None or node["state"] in ("cordoned", "draining"):
+        return " ".join(filter(None, (node["why"], f"({node['by']})" if node["by"] else "")))
+    match case["kind"]:
+        case "suspect":
+            return f"{case['why']}; {len(case['witnesses'])} witnesses until {_clock(case['until_ms'])}"
+        case "convicted":
+            return f"{case['why']}; on parole at {_clock(case['parole_ms'])}"
+        case "noticed":
+            return f"{case['why']}; only told: [cluster] suspects"
+        case _:
+            return str(case["why"])
+
+
+def _clock(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000).astimezone().strftime("%H:%M:%S")
+
+
 def _lines(document: dict[str, Any]) -> list[str]:
     nodes, workers = document["nodes"], document["workers"]
     head = (
@@ -103,7 +148,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
             each["state"],
             "-" if each["lease_left_ms"] is None else f"{each['lease_left_ms'] / 1000:.1f} s",
             str(each["workers"]),
-            printable(" ".join(filter(None, (each["why"], f"({each['by']})" if each["by"] else "")))),
+            printable(_why(each)),
         )
         for each in nodes
     ]

@@ -39,7 +39,10 @@ def cordon(name: str, file: Path, reason: str) -> None:
 @_node
 @file_option
 def uncordon(name: str, file: Path) -> None:
-    """Place workers on a node again, and end a drain of it.
+    """Place workers on a node again, and end a drain or a suspicion of it.
+
+    If the cluster suspects or has convicted the node because workers die there, you overrule it: it is not
+    suspected again for an hour.
 
     \b
       $ rekindle cluster uncordon k2 --file prod.toml
@@ -147,6 +150,7 @@ def forget(name: str, file: Path) -> None:
 
 def _set(file: Path, name: str, state: NodeState, reason: str, deadline_s: float | None = None) -> None:
     from rekindle.actors.cluster.cluster_messages import SetNodeState
+    from rekindle.actors.cluster.facts.cases import Overrule
     from rekindle.actors.cluster.facts.nodes import NodeState
 
     members = tuple(each for each in NodeState if each.is_member)
@@ -160,5 +164,6 @@ def _set(file: Path, name: str, state: NodeState, reason: str, deadline_s: float
             only_from=members,
             deadline_ms=None if deadline_s is None else round(deadline_s * 1000),
         )
-        if not desk.change(order)[0].applied:
+        overrule = (Overrule(node_id=node.id, by=operator()),) if state is NodeState.UP else ()
+        if not desk.change(order, *overrule)[0].applied:
             raise click.ClickException(f"{name} is {node.state.value}: it must join first")

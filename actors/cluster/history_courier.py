@@ -1,0 +1,140 @@
+"""The HistoryCourier of a node: the events of its journal, told to the cluster in their order.
+
+It owns how far the journal was shipped. It asks the store how far that is, then ships one page after the
+other, and with each page the lives of processes that its events have begun or ended (`rules.life_news`).
+A page whose answer is lost is shipped again, which changes nothing. Nothing waits for it: what the store
+does not take stays in the journal. It ends with its system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loguru import logger
+
+from ..errors import StoreError
+from ..facts.records import EventRecord
+from ..messages import Published, WorkerPlaced
+from ..messages.event_json import event_of, event_type
+from ..messages.topics import ALL_EVENTS
+from ..ports import Clock, Runtime, Store
+from ..runtime.resilient_actor import ResilientActor
+from ..spec.deployment.assigned import Assigned
+from .cluster_messages import StoreAway
+from .cluster_ports import HistoryStore
+from .courier_messages import HistoryMessage, JournalKept, ShipDue, ShipJournal
+from .rules import life_news
+from .rules.life_news import LifeBook
+
+TOPICS = (ALL_EVENTS,)
+AGAIN_S = 0.5
+PAGE = 500
+MOST_EVENTS = 10_000
+"""Of one worker, when its epoch is looked up."""
+FORGET_EVERY_S = 3600.0
+_PLACED = event_type(WorkerPlaced)
+
+
+class HistoryCourier(ResilientActor):
+    """Ships the journal of one node."""
+
+    def __init__(
+        self,
+        node_id: str,
+        *,
+        runtime: Runtime,
+        store: HistoryStore,
+        journal: Store,
+        epochs: Mapping[str, Assigned],
+        keep_days: float,
+        clock: Clock | None = None,
+    ) -> None:
+        """Take the ports; `epochs` are the latest ones of former lives, by worker."""
+        super().__init__()
+        self._node_id = node_id
+        self._runtime, self._store, self._journal = runtime, store, journal
+        self._epochs, self._keep_days, self._clock = epochs, keep_days, clock or runtime.clock
+        self._up_to: int | None = None
+        """The number of the last event that the store has; None: not known yet."""
+        self._under_way: ShipJournal | None = None
+        self._book = LifeBook(node_id)
+        self._is_waiting = False
+        self._forgot_at: float | None = None
+
+    def recover(self) -> None:
+        """Ask again how far the journal was shipped."""
+        self._up_to, self._under_way, self._is_waiting = None, None, False
+        self._book = LifeBook(self._node_id)
+        self._again()
+
+    def handle(self, message: HistoryMessage) -> None:
+        """Take one message."""
+        match message:
+            case Published():
+                self._ship()
+            case JournalKept(up_to=up_to):
+                self._kept(up_to)
+            case StoreAway():
+                self._again()
+            case ShipDue():
+                self._is_waiting = False
+                self._resume()
+            case _:
+                pass  # other news of the topics
+
+    def _resume(self) -> None:
+        if self._up_to is None:
+            self._store.shipped_up_to(self._node_id, self.actor_ref)
+        elif self._under_way is not None:
+            self._store.ship(self._under_way, self.actor_ref)
+        else:
+            self._ship()
+
+    def _kept(self, up_to: int) -> None:
+        if self._up_to is None or up_to > self._up_to:
+            self._up_to, self._under_way = up_to, None
+        self._ship()
+
+    def _ship(self) -> None:
+        """Ship the next page, if there is one and none is under way."""
+        if self._up_to is None or self._under_way is not None or self._is_waiting:
+            return
+        try:
+            page = self._journal.events(self._up_to, PAGE)
+            if not page.events:
+                return
+            self._book = self._book.knowing(self._epochs_of(page.events))
+        except StoreError as error:
+            logger.debug("cluster: the journal cannot be read now: {}", str(error))
+            self._again()
+            return
+        self._book, lives = life_news.read(self._book, page.events)
+        self._under_way = ShipJournal(
+            node_id=self._node_id, records=page.events, lives=lives, keep_days=self._forgets()
+        )
+        self._store.ship(self._under_way, self.actor_ref)
+
+    def _epochs_of(self, records: tuple[EventRecord, ...]) -> dict[str, int]:
+        """Under which epochs workers ran that were placed before these events."""
+        return {id_: self._epoch_of(id_, records[0].id) for id_ in self._book.lacks(records)}
+
+    def _epoch_of(self, component_id: str, before: int) -> int:
+        for record in self._journal.events_of(component_id, limit=MOST_EVENTS):
+            if record.id < before and record.type == _PLACED:
+                event = event_of(record)
+                return event.epoch if isinstance(event, WorkerPlaced) else 0
+        known = self._epochs.get(component_id)
+        return 0 if known is None else known.epoch
+
+    def _forgets(self) -> float | None:
+        """For how many days the store keeps history, once an hour."""
+        now = self._clock.monotonic()
+        if self._forgot_at is not None and now - self._forgot_at < FORGET_EVERY_S:
+            return None
+        self._forgot_at = now
+        return self._keep_days
+
+    def _again(self) -> None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._runtime.timers.after(AGAIN_S, self.actor_ref, ShipDue())
