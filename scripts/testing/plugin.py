@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
+    from .clusters import Clusters, TestServer
     from .seeded_chaos import Chaos
     from .systems import Systems
     from .virtual import VirtualTime
@@ -96,6 +97,27 @@ def rekindle_system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
     _register(request, systems)
     yield systems
     systems.stop()
+
+
+@pytest.fixture(scope="session")
+def _rekindle_server() -> Iterator[TestServer]:
+    """A PostgreSQL for the clusters of the session; it starts when the first one needs it."""
+    from .clusters import TestServer
+
+    server = TestServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def rekindle_cluster(request: pytest.FixtureRequest, _rekindle_server: TestServer) -> Iterator[Clusters]:
+    """Starts clusters of several nodes in this process: `rekindle_cluster(spec, nodes=3)`."""
+    from .clusters import Clusters
+
+    clusters = Clusters(_rekindle_server)
+    _register(request, clusters)
+    yield clusters
+    clusters.stop()
 
 
 @pytest.fixture

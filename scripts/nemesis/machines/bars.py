@@ -68,12 +68,12 @@ class Bars:
             fleet.until(lambda: fleet.has_joined() and fleet.all_run(), "everything to run")
             name = self._fullest()
             mine = [id_ for id_, place in fleet.places().items() if place == name]
-            with self._fault(kind, name):
-                began = time.monotonic()
-                self._begin(kind, name)
-                fleet.until(lambda: self._all_elsewhere(mine, name), "the workers to run elsewhere")  # noqa: B023
-                times.append(time.monotonic() - began)
-                self._end(kind, name)
+            since, began = time.time(), time.monotonic()
+            self._begin(kind, name)
+            fleet.until(lambda: self._all_elsewhere(mine, name), "the workers to run elsewhere")  # noqa: B023
+            times.append(time.monotonic() - began)
+            self._faults.append(Fault(kind, (name,), since, time.time()))
+            self._end(kind, name)
             self._told(f"{kind}, round {number + 1}: {len(mine)} workers elsewhere after {times[-1]:.2f} s")
         return _summary(times)
 
@@ -212,6 +212,7 @@ class Bars:
             until = time.monotonic() + OUTAGE_S
             gaps = self.restarts(20)
             time.sleep(max(0.0, until - time.monotonic()))
+            fleet.forget_desk()  # its connections are broken, and ours to replace
             fleet.database.start()
             fleet.database.wait()
             back = time.monotonic()

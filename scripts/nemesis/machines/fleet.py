@@ -77,7 +77,7 @@ class Fleet:
 
     def close(self, *, keep: bool = False) -> None:
         """Power everything off; with `keep`, traces and logs stay."""
-        self._close_desk()
+        self.forget_desk()
         self.room.close()
         shutil.copy(self.database.folder / "log", self.folder / "postgres.log")
         self.database.remove()
@@ -191,7 +191,8 @@ class Fleet:
             self._desk = ClusterDesk(self.database.local_url)
         return self._desk
 
-    def _close_desk(self) -> None:
+    def forget_desk(self) -> None:
+        """Open the database again when it is needed next."""
         if self._desk is not None:
             self._desk.close()
             self._desk = None

@@ -28,6 +28,7 @@ from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.gateways.peers.udp import UdpPeers, digest
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.ports import Store
+from rekindle.actors.runtime.boot_clock import BootClock
 from rekindle.actors.runtime.thread_runtime import ThreadRuntime
 from rekindle.actors.spec.deployment.assigned import stored
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
@@ -41,20 +42,6 @@ from ..fleet import Fleet
 RETRY_S = 1.0
 NODE_ID = "node.id"
 """The file in the state directory with the id of the node: a node keeps it, whatever its name is."""
-
-
-class BootClock:
-    """A clock that goes on while the machine sleeps, for what a lease allows."""
-
-    @staticmethod
-    def monotonic() -> float:
-        """Seconds since the start of the machine."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-    @staticmethod
-    def wall_ms() -> int:
-        """Milliseconds since 1970."""
-        return time.time_ns() // 1_000_000
 
 
 class ClusterNode:
