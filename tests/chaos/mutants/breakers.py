@@ -194,3 +194,8 @@ def holds_nothing_while_a_canary_is_tried(patch: pytest.MonkeyPatch) -> None:
         "case HalfOpen(canary=canary, why=why) if canary != component_id:",
         "case HalfOpen() if False:",
     )
+
+
+def takes_a_stopped_canary_for_one_that_tries(patch: pytest.MonkeyPatch) -> None:
+    """A canary that an operator stops keeps the others out until its time is over."""
+    edit(patch, canaries.tries, "case _:\n            return False", "case _:\n            return True")

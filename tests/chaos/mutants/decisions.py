@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Action
@@ -220,3 +221,40 @@ def waits_out_a_delay_after_a_pause(patch: pytest.MonkeyPatch) -> None:
 
     for module in (on_command, on_process, supervision):
         patch.setattr(module, "pause", pause)
+
+
+def ignores_signals_that_mean_a_restart(patch: pytest.MonkeyPatch) -> None:
+    """`restart_on_signals` is ignored."""
+    edit(
+        patch, restarts._unwanted, "if death.exit.signal in numbers(policy.restart_on_signals):", "if False:"
+    )
+
+
+def ignores_signals_that_mean_none(patch: pytest.MonkeyPatch) -> None:
+    """`no_restart_signals` is ignored."""
+    edit(
+        patch, restarts._unwanted, "if death.exit.signal in numbers(policy.no_restart_signals):", "if False:"
+    )
+
+
+def restarts_what_is_hopeless(patch: pytest.MonkeyPatch) -> None:
+    """`give_up_exit_codes` is ignored."""
+    edit(patch, restarts.decide, "death.exit.code in policy.give_up_exit_codes", "False")
+
+
+def allows_one_restart_more_in_a_lifetime(patch: pytest.MonkeyPatch) -> None:
+    """`max_lifetime` is exceeded by one."""
+    lifetime = (
+        "if most is not None and used >= most:\n        return f\"{_many(used, 'restart')} in its lifetime"
+    )
+    edit(patch, restarts._spent_limit, lifetime, lifetime.replace(">=", ">"))
+
+
+def counts_the_death_that_is_decided(patch: pytest.MonkeyPatch) -> None:
+    """Of the deaths in the window, the one that is being decided counts as a restart."""
+    edit(
+        patch,
+        restarts._restarts_in_window,
+        "_deaths_in_window(policy, state, now_ms) - 1",
+        "len(state.deaths_ms)",
+    )

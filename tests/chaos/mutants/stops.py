@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors import supervision, worker_proxy
 from rekindle.actors.deaths.death import Exit
@@ -161,3 +162,9 @@ def repeats_no_end_of_a_hung_process_to_a_replaced_proxy(patch: pytest.MonkeyPat
 def repeats_no_end_of_what_is_given_up_to_a_replaced_proxy(patch: pytest.MonkeyPatch) -> None:
     """The last process of a worker that is not restarted lives on."""
     _repeats_no_order(patch, supervised.Idle, supervised.Failed)
+
+
+def gives_a_firm_stop_the_time_of_a_request(patch: pytest.MonkeyPatch) -> None:
+    """After its signal, a process that is ended has the time that `ask_s` gives a request."""
+    right = "return (Rung(policy.signal_number, policy.term_s), *kill)"
+    edit(patch, stop_ladder.ladder, right, right.replace("term_s", "ask_s"))

@@ -19,7 +19,7 @@ from ...scenarios.history import (
     SupervisorStarted,
 )
 from ...scenarios.known_state import Facts
-from ..promise import Deadlines, Promise
+from ..promise import EXACT_S, Deadlines, Promise
 
 
 class Liveness(Promise):
@@ -89,5 +89,13 @@ class Liveness(Promise):
         self._forget(entry.worker)
         if entry.generation in worker.decided or self.facts.an_actor_raised:
             return  # told once more
-        if entry.cause == "probe_failed" and alive is not None and failed < alive.failures:
+        if entry.cause == "probe_failed" and self._is_resting(entry):
+            yield f"{entry.worker} #{entry.generation} is ended by its probe in a pause"
+        elif entry.cause == "probe_failed" and alive is not None and failed < alive.failures:
             yield f"{entry.worker} #{entry.generation} is ended after {failed} failures, not {alive.failures}"
+
+    def _is_resting(self, entry: Decided) -> bool:
+        """Whether it has been paused for longer than its last answer can be on its way."""
+        since = (self.facts.workers[entry.worker].paused_at, self.facts.paused_at)
+        begun = min((at for at in since if at is not None), default=entry.at)
+        return self.facts.is_paused(entry.worker, entry.at) and entry.at > begun + EXACT_S
