@@ -58,6 +58,11 @@ def pid_of(system: System, id_: str, job: int) -> int:
     return pid
 
 
+def later_generation(system: System, than: int) -> None:
+    """Wait until the worker has another process."""
+    system.wait_until("worker:tag:0", lambda w: w.generation > than, PATIENCE_S)
+
+
 def test_a_job_is_done_and_its_result_is_stored(run: Run) -> None:
     system = run(job_worker())
     done = ends(system, system.enqueue("tag", {"path": "song.mp3"}))
@@ -344,3 +349,21 @@ def test_another_program_enqueues_without_being_a_supervisor(run: Run, database:
         queue.enqueue("tga", {})
     ends(system, queue.enqueue("tag", {"from": "outside"}))
     queue.close()
+
+
+def test_a_job_is_not_blamed_for_a_signal_that_an_operator_sends_to_its_worker(
+    run: Run, tmp_path: Path
+) -> None:
+    """Three of them made an innocent job toxic."""
+    system = run(job_worker(jobs={"crash_retries": 0}))
+    job = system.enqueue("tag", {"do": "wait for", "file": str(tmp_path / "go")})
+    for attempt, signum in ((1, "SIGKILL"), (2, "SIGABRT")):
+        pid_of(system, "worker:tag:0", job)
+        assert system.status("worker:tag:0").generation == attempt
+        system.signal("worker:tag:0", signum)
+        later_generation(system, attempt)
+    (tmp_path / "go").touch()
+    done = ends(system, job)
+    assert (done.attempts, done.crash_count) == (3, 0)
+    assert system.jobs.crashes([job]) == ()
+    assert [death.signal for death in system.deaths("worker:tag:0")] == [signal.SIGABRT, signal.SIGKILL]

@@ -8,7 +8,7 @@ and does not count, but it shows why a worker is down, and what it was doing whe
 from __future__ import annotations
 
 from ...deaths.crash_bundle import bundle_of
-from ...deaths.death import Death, Exit
+from ...deaths.death import Cause, Death, Exit
 from ...deaths.evidence import Remains
 from ...facts.jobs import ErrorRetries
 from ...facts.records import EndKept
@@ -17,8 +17,15 @@ from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
 
 
 def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:
-    """A recorded death counts, independent of the decision on it."""
-    return _release(worker, death.generation, str(death), death.exit, death.remains, counted=True)
+    """A recorded death counts, independent of the decision on it, unless a signal of ours was the cause."""
+    counted = not _was_signalled_by_order(death)
+    return _release(worker, death.generation, str(death), death.exit, death.remains, counted=counted)
+
+
+def _was_signalled_by_order(death: Death) -> bool:
+    """Whether it ended by the signal that it was sent last: by an operator, as it had not been found dead."""
+    sent = None if death.remains is None else death.remains.sent
+    return death.cause is Cause.SIGNALLED and sent is not None and sent == death.exit.signal
 
 
 def claims_after_late_end(
