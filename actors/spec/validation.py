@@ -219,8 +219,12 @@ def _shape(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def fits(value: object, hint: Any) -> bool:
     """Whether a value is of a type, or a word or a list that `converted` converts to it."""
+    if type(value) is hint and hint is not int:  # mostly; an int may be too wide
+        return True
     origin, parts = _shape(hint)
     if origin in (Union, UnionType):
+        if value is None:
+            return NoneType in parts
         return any(fits(value, part) for part in parts)
     if origin is tuple:
         return isinstance(value, tuple | list) and all(fits(each, parts[0]) for each in value)
@@ -249,7 +253,7 @@ def _is_number(value: object, *, whole: bool) -> bool:
 
 def converted(value: Any, hint: Any) -> Any:
     """A value that fits: enumeration members for words, tuples for lists."""
-    origin, parts = get_origin(hint), get_args(hint)
+    origin, parts = _shape(hint)
     if origin in (Union, UnionType):
         return converted(value, next(part for part in parts if fits(value, part)))
     if origin is tuple:
