@@ -186,6 +186,18 @@ def test_upgrades_leave_no_descriptors_behind(crew: Running) -> None:
     assert eventually(lambda: opened() <= before), f"{before} before, {opened()} now"
 
 
+def test_sigusr1_upgrades_in_place_and_a_refusal_is_in_the_log(crew: Running) -> None:
+    before = pids(crew)
+    crew.signal(signal.SIGUSR1)
+    assert eventually(lambda: "the supervisor was upgraded" in crew.text(), UPGRADE_S), crew.text()
+    assert crew.client.get("/upgrade")["detail"]["number"] == 1
+    crew.file.write_text(CREW + '[worker.more]\ncommand = ["true"]\n')
+    crew.signal(signal.SIGUSR1)
+    assert eventually(lambda: "upgrade: refused: " in crew.text()), crew.text()
+    assert "has changed since it was loaded: apply it first with: rekindle reload" in crew.text()
+    assert pids(crew) == before
+
+
 # ── refusals: nothing changes ────────────────────────────────────────────────────────────
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import urllib.request
 from contextlib import closing
@@ -12,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.processes.waiting import eventually
-from tests.running.conftest import CREW, Other, Running, pids
+from tests.running.conftest import CREW, IMPORT_PATH, REKINDLE, Other, Running, pids
 from tests.running.upgrading import UPGRADE_S, upgraded
+
+from rekindle.actors.handover.sealed_file import SEALS
 
 
 @pytest.mark.parametrize(
@@ -145,3 +149,31 @@ def test_a_death_that_cannot_be_written_before_the_hand_over_is_told_once(
 def program(running: Running) -> str:
     """The interpreter that the supervisor's process executes."""
     return Path(f"/proc/{running.process.pid}/cmdline").read_bytes().partition(b"\0")[0].decode()
+
+
+@pytest.mark.parametrize(
+    ("seals", "problem"),
+    [
+        (0, "the hand-over document is not sealed: it may have been tampered with"),
+        (SEALS, "the hand-over document is damaged"),
+    ],
+    ids=["one that can be changed", "one that no supervisor wrote"],
+)
+def test_a_forged_hand_over_document_starts_nothing(tmp_path: Path, seals: int, problem: str) -> None:
+    file = tmp_path / "workers.toml"
+    file.write_text(CREW)
+    forged = os.memfd_create("rekindle-hand-over", os.MFD_ALLOW_SEALING)
+    os.write(forged, b'{"parts": {}}')
+    fcntl.fcntl(forged, fcntl.F_ADD_SEALS, seals)
+    ran = subprocess.run(
+        [*REKINDLE, "run", str(file)],
+        env={**os.environ, "PYTHONPATH": IMPORT_PATH, "REKINDLE_HAND_OVER": str(forged)},
+        pass_fds=(forged,),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.close(forged)
+    assert ran.returncode == 1
+    assert problem in ran.stderr
+    assert os.listdir(tmp_path) == ["workers.toml"]
