@@ -35,8 +35,9 @@ STDIO = 3
 
 _SETSIGDEF, _SETSIGMASK, _SETSID = 0x04, 0x08, 0x80
 _Buffer = ctypes.c_char * 1024  # larger than any C library's attributes, actions or signal sets
-_MOST_EXTRA = 4
-"""How many variables may differ between two processes of a program."""
+_MOST_EXTRA = 6
+"""How many variables may differ between two processes of a program: its generation, its node and token in a
+cluster, the numbers of its channel and of its last words, and where it says that it is ready."""
 
 fork_lock = threading.RLock()
 """Held while `subprocess` starts a process. If the host forks meanwhile, the child inherits subprocess's
