@@ -126,7 +126,7 @@ CREATE TABLE "rekindle_job" (
 	max_retries INTEGER,
 	alone INTEGER DEFAULT '0' NOT NULL,
 	claimed_run TEXT
-, crash_retries INTEGER, unique_key TEXT, checkpoint TEXT, timeout_ms BIGINT, retry_delay_ms BIGINT, max_retry_delay_ms BIGINT, expires_at_wall_ms BIGINT, cancel_requested_at_wall_ms BIGINT, errors TEXT, progress TEXT, "key" TEXT, waits_for INTEGER, followed INTEGER DEFAULT '0' NOT NULL, failed_by BIGINT, batch_id BIGINT, batch_counts TEXT, traceparent TEXT)
+, crash_retries INTEGER, unique_key TEXT, checkpoint TEXT, timeout_ms BIGINT, retry_delay_ms BIGINT, max_retry_delay_ms BIGINT, expires_at_wall_ms BIGINT, cancel_requested_at_wall_ms BIGINT, errors TEXT, progress TEXT, "key" TEXT, waits_for INTEGER, followed INTEGER DEFAULT '0' NOT NULL, failed_by BIGINT, batch_id BIGINT, batch_counts TEXT, traceparent TEXT, claimed_node TEXT, claimed_epoch BIGINT, lost_count INTEGER DEFAULT '0' NOT NULL)
 
 CREATE TABLE rekindle_job_after (
 	after_id BIGINT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE rekindle_node (
 	renewals BIGINT NOT NULL,
 	lease_until_ms BIGINT NOT NULL,
 	testified_at_wall_ms BIGINT NOT NULL,
-	members TEXT NOT NULL, drain_until_ms BIGINT,
+	members TEXT NOT NULL, drain_until_ms BIGINT, run TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT pk_rekindle_node PRIMARY KEY (id)
 )
 
@@ -442,4 +442,4 @@ CREATE TRIGGER rekindle_job_tally_deleted AFTER DELETE ON rekindle_job WHEN OLD.
             many = rekindle_job_tally.many + excluded.many,
             busy_ms = rekindle_job_tally.busy_ms + excluded.busy_ms; END
 
-INSERT INTO rekindle_alembic_version (version_num) VALUES ('0024')
+INSERT INTO rekindle_alembic_version (version_num) VALUES ('0025')

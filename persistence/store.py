@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from loguru import logger
 from sqlalchemy import Engine
@@ -21,6 +22,7 @@ from rekindle.actors.facts.records import (
     DeathRecord,
     EventPage,
     EventRecord,
+    JobRecord,
     Lives,
     MetaSet,
     Record,
@@ -53,6 +55,21 @@ from .sql.usage_rows import usage_noted, usages_of
 from .sql.witness import witness
 
 
+class JobsElsewhere(Protocol):
+    """Queues in another database than the history."""
+
+    address: str
+    queue: JobQueue
+
+    def open_claims(self, claimant: Claimant) -> Claims:
+        """The queues as a worker uses them."""
+        ...
+
+    def release(self, records: Sequence[JobRecord]) -> None:
+        """Have the jobs of workers released that have ended. Never waits."""
+        ...
+
+
 class SqlStore:
     """The `Store` port over SQLAlchemy. Opened by `open_store`; no SQLAlchemy exception leaves it."""
 
@@ -73,6 +90,7 @@ class SqlStore:
         self.address = address
         """Where a worker finds the queues. It contains the password: do not log it."""
         self.jobs = JobQueue(writer, reader, name=name, database=database)
+        self._jobs_elsewhere: JobsElsewhere | None = None
         self._database = database
         self._precedence = Precedence(database)
         self._writer = writer
@@ -89,6 +107,11 @@ class SqlStore:
         self._under_way: Sequence[Kept] = ()
         """The records of a commit that has not returned yet."""
         self._records = RecordWriter(self._writing, writer.dialect, wall_ms)
+
+    def use_jobs_of(self, other: JobsElsewhere) -> None:
+        """Use the queues of another database; call it before a system opens the store."""
+        self.jobs.close()
+        self._jobs_elsewhere, self.jobs, self.address = other, other.queue, other.address
 
     def load(self) -> Remembered:
         """The history that a supervisor starts from."""
@@ -109,6 +132,8 @@ class SqlStore:
 
     def open_claims(self, claimant: Claimant) -> Claims:
         """The queues as a worker uses them; nothing is connected yet."""
+        if self._jobs_elsewhere is not None:
+            return self._jobs_elsewhere.open_claims(claimant)
         assert self.address is not None
         return open_claims(self.address, claimant)
 
@@ -186,6 +211,14 @@ class SqlStore:
         return self._commit(records)
 
     def _commit(self, records: Sequence[Kept]) -> tuple[JobSettled, ...]:
+        if self._jobs_elsewhere is None:
+            return self._written(records)
+        ended = [record for record in records if isinstance(record, JobRecord)]
+        settled = self._written([record for record in records if not isinstance(record, JobRecord)])
+        self._jobs_elsewhere.release(ended)  # the deaths are recorded by now
+        return settled
+
+    def _written(self, records: Sequence[Kept]) -> tuple[JobSettled, ...]:
         self._confirm()
         self._under_way = records
         records = self._without_stored(records)
@@ -202,6 +235,8 @@ class SqlStore:
             self._under_way = ()
             if self._closed:
                 self._writing.drop()
+        if not settled:
+            return ()
         ended = any(job.state != JobState.PENDING for job in settled)  # jobs after it may be due
         self.jobs.wake_workers(self.jobs.served() if ended else {job.queue for job in settled})
         return settled

@@ -168,6 +168,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """How the jobs of a batch ended, as JSON text, for the job at its end."""
     traceparent: str | None = None
     """The trace in which it was enqueued, as W3C Trace Context has it."""
+    claimed_node: str | None = None
+    """The node of a cluster where it is executed, or was last."""
     payload_cut: bool = False
     """Whether `payload` is only the beginning, because a caller asked for no more."""
     result_cut: bool = False

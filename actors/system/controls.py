@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Unpack
 
@@ -69,6 +69,8 @@ class Controls:
         self._fingerprints = fingerprints
         self._holders: tuple[WorkerSpec, ...] = ()
         """Whose sockets stay open, whichever workers there are."""
+        self.served: Callable[[], tuple[str, ...]] = lambda: workers.queues
+        """The queues that workers serve; on the node of a cluster, also those of other nodes. May wait."""
 
     def start_all(self) -> None:
         """Start every worker that is not failed or paused."""
@@ -212,13 +214,13 @@ class Controls:
 
     def pause_queue(self, queue: str, reason: str, for_s: float | None) -> None:
         """Start no further job of a queue."""
-        self.jobs.pause(checked_queue(queue, self._workers.queues), reason=reason, for_s=for_s)
+        self.jobs.pause(checked_queue(queue, self.served()), reason=reason, for_s=for_s)
 
     def enqueue_many(
         self, queue: str, payloads: Iterable[object], **settings: Unpack[JobSettings]
     ) -> tuple[int, ...]:
         """Put a job for each payload into a queue, all or none; their ids."""
-        checked_queue(queue, self._workers.queues)
+        checked_queue(queue, self.served())
         return self.jobs.add(queue, new_jobs(payloads, time.time_ns() // 1_000_000, **with_trace(settings)))
 
     def batch(
@@ -230,7 +232,7 @@ class Controls:
         **settings: Unpack[JobSettings],
     ) -> BatchAdded:
         """Put jobs into a queue as a batch, and one that is run when all of them have ended."""
-        return add_batch(self.jobs, self._workers.queues, queue, payloads, then, then_queue, **settings)
+        return add_batch(self.jobs, self.served(), queue, payloads, then, then_queue, **settings)
 
     def audit(self, entry: AuditEntry) -> None:
         """Have an operator's order persisted."""

@@ -368,7 +368,7 @@ class System(JobProducer, SystemView):
     @property
     def queues(self) -> tuple[str, ...]:
         """The queues that the workers of this system serve."""
-        return self._workers.queues
+        return self._controls.served()
 
     def pause_queue(self, queue: str, *, reason: str = "", for_s: float | None = None) -> None:
         """Start no further job of a queue, across restarts, for this time or until it is resumed.

@@ -27,6 +27,7 @@ from rekindle.actors.cluster.rules.tenure_counters import merged
 from . import cluster_sql as sql
 from . import rulings
 from .cluster_rows import Values, assignment, tenure, tenure_values, wish_values
+from .orphaned_claims import release_orphaned
 
 
 def apply(connection: Connection, change: Change) -> Changed:
@@ -87,6 +88,7 @@ def _declare_lost(connection: Connection, change: DeclareLost) -> Changed:
     node_id = {"node_id": change.node_id}
     freed = connection.execute(sql.FREE_ASSIGNMENTS, {**node_id, "reason": change.reason}).all()
     connection.execute(sql.END_TENURES, node_id)
+    release_orphaned(connection)
     return _changed(change, freed, applied=True)
 
 

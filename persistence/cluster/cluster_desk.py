@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import msgspec
 from sqlalchemy import Connection
 
 from rekindle.actors.cluster.cluster_messages import Change, Changed, ClusterRead
@@ -13,6 +15,7 @@ from rekindle.actors.cluster.facts.node_lives import NodeLife
 from rekindle.actors.cluster.facts.tenures import Tenure
 from rekindle.actors.cluster.rules.tenure_counters import carried
 from rekindle.actors.errors import StoreError
+from rekindle.actors.facts.jobs import SERVED_QUEUES
 
 from ..database.driver_errors import translated
 from ..database.engines import postgresql_engine, shown_url
@@ -20,7 +23,9 @@ from . import cluster_sql as sql
 from . import rulings
 from .changes import apply
 from .cluster_rows import tenure
+from .orphaned_claims import release_orphaned
 from .postgres_cluster import LOCK_TIMEOUT_MS, read_cluster, server_url
+from .shared_jobs import DECLARED, DeclaredQueues
 from .shared_tables import prepare
 
 
@@ -105,6 +110,19 @@ class ClusterDesk:
         with self._begun() as connection:
             return tuple(apply(connection, change) for change in changes)
 
+    def declare_queues(self, served: Sequence[str], declared: DeclaredQueues) -> bool:
+        """Store what a file says about queues, for all nodes and for programs that enqueue; if it is new."""
+        values = {
+            SERVED_QUEUES: json.dumps(sorted(served)),
+            DECLARED: msgspec.json.encode(declared).decode(),
+        }
+        with self._begun() as connection:
+            found = [
+                connection.execute(sql.SET_META, {"key": key, "value": value}).all()
+                for key, value in values.items()
+            ]
+        return any(found)
+
     def forget(self, node_id: str, by: str) -> bool:
         """Free the workers of a node that is gone, and remove it; False: its lease lasts."""
         values = {"node_id": node_id, "reason": "it was forgotten", "by": by}
@@ -113,6 +131,7 @@ class ClusterDesk:
                 return False
             connection.execute(sql.FREE_ASSIGNMENTS, values)
             connection.execute(sql.END_TENURES, values)
+            release_orphaned(connection)
             connection.execute(sql.FORGET_NODE, values)
             return True
 

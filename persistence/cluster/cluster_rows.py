@@ -58,6 +58,7 @@ def described(machine: Node) -> Values:
         "labels": _json(dict(machine.labels)),
         "capacity": _json(dict(machine.capacity.amounts)),
         "engine_node": machine.engine_node,
+        "run": machine.run,
     }
 
 

@@ -29,14 +29,14 @@ NAMESAKE = text(
 ADD_NODE = text(
     """INSERT INTO rekindle_node (id, name, address, boot_id, life, version, labels, capacity, engine_node,
         state, state_reason, state_by, held, incarnation, renewals, lease_until_ms, testified_at_wall_ms,
-        members)
+        members, run)
     VALUES (:id, :name, :address, :boot_id, :life, :version, :labels, :capacity, :engine_node,
-        'up', '', '', 'up', 1, 0, 0, 0, '[]') ON CONFLICT (id) DO NOTHING"""
+        'up', '', '', 'up', 1, 0, 0, 0, '[]', :run) ON CONFLICT (id) DO NOTHING"""
 )
 
 BEGIN_LIFE = text(
     """UPDATE rekindle_node SET name = :name, address = :address, boot_id = :boot_id, life = :life,
-        version = :version, labels = :labels, capacity = :capacity, engine_node = :engine_node,
+        version = :version, labels = :labels, capacity = :capacity, engine_node = :engine_node, run = :run,
         incarnation = incarnation + 1,
         state = CASE WHEN state IN ('lost', 'left') THEN held ELSE state END,
         held = 'up',
@@ -329,6 +329,11 @@ LIVES_OF = text(
 
 NAME_CLUSTER = text(
     "INSERT INTO rekindle_meta (key, value) VALUES ('cluster', :name) ON CONFLICT (key) DO NOTHING"
+)
+
+SET_META = text(
+    """INSERT INTO rekindle_meta AS m (key, value) VALUES (:key, :value)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE m.value <> excluded.value RETURNING key"""
 )
 
 CLUSTER_NAME = text("SELECT value FROM rekindle_meta WHERE key = 'cluster'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from loguru import logger
@@ -62,12 +62,22 @@ _END_FORMER = text(
 )
 
 
-def release_claims(connection: Connection, record: ClaimsReleased) -> list[JobSettled]:
-    """Requeue the jobs that one incarnation had claimed, or mark them toxic."""
+DeathOf = Callable[[str, int], Any]
+"""What is recorded of the death of a worker's process, by its number; None: nothing."""
+
+
+def release_claims(
+    connection: Connection, record: ClaimsReleased, death_of: DeathOf | None = None
+) -> list[JobSettled]:
+    """Requeue the jobs that one incarnation had claimed, or mark them toxic.
+
+    Args:
+        death_of: where deaths are recorded, if not in the same database.
+    """
     _end_sessions(connection, record)
     of_one = {"worker": record.component_id, "number": record.generation, "run": record.run}
     rows = connection.execute(sql.CLAIMS_OF_ONE, of_one).all()
-    return _settle(connection, [(row, _as_recorded(connection, row, record)) for row in rows])
+    return settle_as_recorded(connection, [(row, record) for row in rows], death_of)
 
 
 def release_former_claims(connection: Connection, record: FormerClaimsReleased) -> list[JobSettled]:
@@ -80,10 +90,14 @@ def release_former_claims(connection: Connection, record: FormerClaimsReleased) 
     alive = _still_alive({row.claimed_run for row in held if row.claimed_run})
     rows = [row for row in held if row.claimed_run not in alive]
     ends = [record.of(row.claimed_by or "", row.claimed_generation or 0) for row in rows]
-    return _settle(
-        connection,
-        [(row, _as_recorded(connection, row, end)) for row, end in zip(rows, ends, strict=True)],
-    )
+    return settle_as_recorded(connection, zip(rows, ends, strict=True))
+
+
+def settle_as_recorded(
+    connection: Connection, ends: Iterable[tuple[Any, ClaimsReleased]], death_of: DeathOf | None = None
+) -> list[JobSettled]:
+    """Settle jobs whose workers ended, by what is recorded of their deaths."""
+    return settle(connection, [(row, _as_recorded(connection, row, end, death_of)) for row, end in ends])
 
 
 def notify_workers(connection: Connection) -> None:
@@ -121,14 +135,22 @@ def _still_alive(runs: Collection[str]) -> set[str]:
     return alive
 
 
-def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> ClaimsReleased:
+def _as_recorded(
+    connection: Connection, row: Any, end: ClaimsReleased, death_of: DeathOf | None
+) -> ClaimsReleased:
     """The end of a job's worker; it counts only if the death is recorded and not yet held against the job."""
     is_cancelled = row.cancel_requested_at_wall_ms is not None
-    if is_cancelled or not end.may_blame(row.id, sound_count(row.attempts) or 0):
+    attempt = sound_count(row.attempts) or 0
+    if is_cancelled or not end.may_blame(row.id, attempt):
         return replace(end, counted=False)
     worker = {"worker": end.component_id, "number": end.generation}
-    death = connection.execute(sql.DEATH_OF, worker).first()
-    blamed = connection.execute(sql.BLAMED, {**worker, "job": row.id}).first()
+    of_job = {**worker, "job": row.id, "attempt": attempt}
+    if death_of is None:
+        death = connection.execute(sql.DEATH_OF, worker).first()
+        blamed = connection.execute(sql.BLAMED, of_job).first()
+    else:
+        death = death_of(end.component_id, end.generation)
+        blamed = connection.execute(sql.BLAMED_ON_NODE, of_job).first()
     if death is None or {death.cause, death.action} & BLAMELESS or blamed is not None:
         return replace(end, counted=False)
     if end.cause:
@@ -137,7 +159,8 @@ def _as_recorded(connection: Connection, row: Any, end: ClaimsReleased) -> Claim
     return replace(end, cause=str(exit_), exit_code=exit_.code, signal=exit_.signal)
 
 
-def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -> list[JobSettled]:
+def settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) -> list[JobSettled]:
+    """Requeue jobs, or end them, and keep the evidence of what counts against them."""
     settled, updates, evidence = [], [], []
     for row, end in held:
         count = sound_count(row.crash_count)
@@ -150,7 +173,7 @@ def _settle(connection: Connection, held: Iterable[tuple[Any, ClaimsReleased]]) 
             count or 0, counted=end.counted, retries=retries, alone=bool(row.alone)
         )
         updates.append(_settlement(row, end, verdict))
-        evidence += [_crash(row, end)] if end.counted else []
+        evidence += [evidence_of(row, end)] if end.counted else []
         settled.append(
             JobSettled(
                 job_id=row.id,
@@ -191,7 +214,8 @@ def _settlement(row: Any, end: ClaimsReleased, verdict: Verdict) -> dict[str, An
     }
 
 
-def _crash(row: Any, end: ClaimsReleased) -> dict[str, Any]:
+def evidence_of(row: Any, end: ClaimsReleased) -> dict[str, Any]:
+    """The values of a row of evidence."""
     return {
         "job_id": row.id,
         "attempt": sound_count(row.attempts) or 0,

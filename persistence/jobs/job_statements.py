@@ -84,7 +84,7 @@ def enqueue_arrays(columns: tuple[str, ...], dialect: Dialect) -> TextClause:
         FROM unnest({arrays}) WITH ORDINALITY AS given({names}, place) ORDER BY place RETURNING id""")
 
 
-_CLAIM_COLUMNS = (
+CLAIM_COLUMNS = (
     JOB.c.id,
     JOB.c.queue,
     JOB.c.attempts,
@@ -104,7 +104,7 @@ _CLAIM_COLUMNS = (
     JOB.c.errors,
 )
 CLAIMS_OF_ONE: Select[*tuple[Any, ...]] = (
-    select(*_CLAIM_COLUMNS)
+    select(*CLAIM_COLUMNS)
     .where(
         is_in(JobState.RUNNING),
         JOB.c.claimed_by == bindparam("worker"),
@@ -115,7 +115,7 @@ CLAIMS_OF_ONE: Select[*tuple[Any, ...]] = (
     .with_for_update()
 )
 CLAIMS_OF_FORMER_RUNS: Select[*tuple[Any, ...]] = (
-    select(*_CLAIM_COLUMNS)
+    select(*CLAIM_COLUMNS)
     .where(is_in(JobState.RUNNING), or_(JOB.c.claimed_run.is_(None), JOB.c.claimed_run != bindparam("run")))
     .order_by(JOB.c.id)
     .with_for_update()
@@ -147,6 +147,8 @@ BLAMED: Select[*tuple[Any, ...]] = (
     )
     .limit(1)
 )
+BLAMED_ON_NODE = BLAMED.where(JOB_CRASH.c.attempt == bindparam("attempt"))
+"""The same in a cluster, whose nodes number the processes of a worker apart."""
 ADD_CRASHES = JOB_CRASH.insert()
 _HAS_NOT_BEGUN = or_(is_in(JobState.PENDING), is_in(JobState.WAITING))
 RETRY: Update = (
@@ -156,6 +158,7 @@ RETRY: Update = (
         state=case((JOB.c.waits_for > 0, JobState.WAITING.value), else_=JobState.PENDING.value),
         failed_by=None,
         crash_count=0,
+        lost_count=0,
         error_count=0,
         error=None,
         toxic_since_wall_ms=None,

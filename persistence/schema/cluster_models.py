@@ -32,6 +32,7 @@ class NodeRow(Model):
     testified_at_wall_ms: Mapped[int]
     members: Mapped[str]
     drain_until_ms: Mapped[int | None]
+    run: Mapped[str]
 
 
 class WishRow(Model):

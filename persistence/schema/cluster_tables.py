@@ -28,6 +28,7 @@ NODE = Table(
     *map(_number, ("incarnation", "renewals", "lease_until_ms", "testified_at_wall_ms")),
     _text("members"),
     _number("drain_until_ms", nullable=True),
+    Column("run", Text, nullable=False, server_default=""),
 )
 WISH = Table(
     "rekindle_wish",

@@ -142,6 +142,9 @@ class JobRow(Model):
     batch_id: Mapped[int | None]
     batch_counts: Mapped[str | None]
     traceparent: Mapped[str | None]
+    claimed_node: Mapped[str | None]
+    claimed_epoch: Mapped[int | None]
+    lost_count: Mapped[int]
 
 
 class JobAfterRow(Model):

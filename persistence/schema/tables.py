@@ -189,6 +189,10 @@ JOB = Table(
     Column("batch_id", BigInteger, nullable=True),
     Column("batch_counts", Text, nullable=True),
     Column("traceparent", Text, nullable=True),
+    # Of a claim by a worker in a cluster; and on how many nodes the job was when they were lost.
+    Column("claimed_node", Text, nullable=True),
+    Column("claimed_epoch", BigInteger, nullable=True),
+    Column("lost_count", Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 JOB_AFTER = Table(

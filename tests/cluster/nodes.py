@@ -92,6 +92,10 @@ class Nodes:
         )
         self.file(name).chmod(0o600)
 
+    def declare(self, workers: str) -> None:
+        """Declare workers by their tables; call it before `describe` or `join`."""
+        self._workers = workers
+
     def workers(self, count: int = 1, *, place: str = "", restart: str = "") -> None:
         """Declare this many workers that write traces; call it before `describe` or `join`."""
         command = json.dumps(["bash", "-c", WORKER.format(folder=self.folder)])
@@ -151,6 +155,10 @@ class Nodes:
         assert agent.poll() is None, self.log(name)
         nodes = {node["name"]: node for node in self.status()["nodes"]}
         return name in nodes and bool(nodes[name]["lease_left_ms"])
+
+    def state(self, name: str) -> str:
+        """What the node is to the cluster."""
+        return next(str(node["state"]) for node in self.status()["nodes"] if node["name"] == name)
 
     def log(self, name: str) -> str:
         """What the agent has logged."""

@@ -33,6 +33,14 @@ def test_a_node_runs_nothing_of_the_file_by_itself_and_has_a_journal_of_its_own(
     assert node.database.endswith("rekindle.db")
 
 
+def test_a_node_leaves_queues_and_periodic_jobs_of_its_file_to_the_cluster() -> None:
+    serves = '[worker.mail]\npython = "app:run"\njobs = { queues = ["mail"] }\n'
+    config = good(f'{NODE}{serves}[queue.mail]\nrate = "1/s"\n[periodic.x]\nqueue = "mail"\nevery = "1h"')
+    assert (len(config.queues), len(config.periodic)) == (1, 1)
+    node = config.as_node()
+    assert (node.queues, node.periodic) == ((), ())
+
+
 def test_where_workers_may_run_is_read() -> None:
     text = NODE + WEB + 'place = { spread = "zone", needs = { cpu = 2 }, per_node = 4, apart_from = ["db"] }'
     place = good(text).groups[0].place
@@ -70,11 +78,6 @@ def test_where_workers_may_run_is_read() -> None:
         (NODE + WEB + 'kind = "once"', "worker.web.kind", "must be service in a cluster"),
         (NODE + WEB + 'every = "1h"', "worker.web.every", "not supported in a cluster yet"),
         (NODE + WEB + "essential = true", "worker.web.essential", "not supported in a cluster yet"),
-        (
-            NODE + '[worker.web]\npython = "app:run"\n[worker.web.jobs]\nqueues = ["mail"]',
-            "worker.web.jobs",
-            "queues are not supported in a cluster yet",
-        ),
         (NODE + WEB + '[group.all]\nmembers = ["web"]', "group", "not supported in a cluster yet"),
     ],
 )

@@ -122,7 +122,8 @@ class DeliveredJobs:
             address = self.worker.database()
             if address is not None:
                 run = os.environ.get("REKINDLE_SYSTEM", "")
-                who = Claimant(self.worker.component_id, self.worker.generation, run, supervised=True)
+                whose = self.worker.component_id, self.worker.generation, run
+                who = Claimant.supervisee(*whose, self.worker.node, self.worker.token)
                 self._claims = open_claims(address, who)
         return self._claims
 

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from . import sql
 
+STARTS_BITS = 20
+"""A token of a cluster is the epoch of the assignment, then so many bits for the start within it."""
+
 MOST_ERRORS = 20
 KEPT_OF_ERROR = 1000
 """How many characters of each are kept; `error` has more of the last one."""
@@ -27,10 +30,24 @@ class Claimant:
     run: str
     supervised: bool = False
     """Whether the run is that of a supervisor; it must be the current one."""
+    node: str | None = None
+    """The node of a cluster on which it runs."""
+    epoch: int | None = None
+    """The epoch of its assignment to the node; None: it does not run in a cluster."""
 
     def values(self) -> dict[str, Any]:
         """The claimant as values of the statements."""
-        return {"worker": self.worker, "generation": self.generation, "run": self.run}
+        return {
+            "worker": self.worker, "generation": self.generation, "run": self.run,
+            "node": self.node, "epoch": self.epoch,
+        }  # fmt: skip
+
+    @classmethod
+    def supervisee(cls, worker: str, generation: int, run: str, node: str = "", token: int = 0) -> Claimant:
+        """The worker of a supervisor; on the node of a cluster, its token has the epoch of its assignment."""
+        if not node:
+            return cls(worker, generation, run, supervised=True)
+        return cls(worker, generation, run, supervised=True, node=node, epoch=token >> STARTS_BITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +219,7 @@ def due_values(queue: str, claimant: Claimant) -> dict[str, Any]:
     """All values of a look for due jobs in one queue."""
     return {
         "queue": queue, "now": now_wall_ms(), "run": claimant.run, "supervised": claimant.supervised,
+        "worker": claimant.worker, "epoch": claimant.epoch,
     }  # fmt: skip
 
 

@@ -354,7 +354,8 @@ def _claimant(worker: Worker, *, supervised: bool) -> Claimant:
     """This process as a claimant; it is supervised where the queues are those of its supervisor."""
     if worker.component_id:
         run = os.environ.get("REKINDLE_SYSTEM", "")
-        return Claimant(worker.component_id, worker.generation, run, supervised=supervised)
+        whose = worker.component_id, worker.generation, run
+        return Claimant.supervisee(*whose, worker.node, worker.token) if supervised else Claimant(*whose)
     return Claimant(f"alone:{os.getpid()}", 0, uuid.uuid4().hex)
 
 

@@ -10,6 +10,7 @@ import select
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -38,29 +39,24 @@ from .limits.limited_claims import limited_claim, limited_next, limits_of
 CHANNEL = "rekindle_jobs"
 CONNECT_TIMEOUT_S = 3
 PREPARE_AFTER = 2
-_NOTIFY = b"SELECT pg_notify(%(channel)s, '')"
+_NOTIFY = "SELECT pg_notify(:channel, '')"
 
-_CLAIM = sql.for_psycopg(sql.postgres_exchange(None))
-_STATEMENTS = {
-    ending: (sql.for_psycopg(ending), sql.for_psycopg(sql.postgres_exchange(ending)))
-    for ending in (sql.FINISH, sql.RETRY, sql.FAIL, sql.GIVE_BACK)
+_CLAIM = sql.postgres_exchange(None)
+_WITH_CLAIM = {
+    ending: sql.postgres_exchange(ending) for ending in (sql.FINISH, sql.RETRY, sql.FAIL, sql.GIVE_BACK)
 }
-"""Each ending alone, and together with a claim."""
-
-_SUSPECT_WAITS, _NEXT_DUE, _MINE, _WAS_ENDED, _CHECKPOINT, _PROGRESS = map(
-    sql.for_psycopg,
-    (sql.SUSPECT_WAITS, sql.NEXT_DUE, sql.MINE, sql.WAS_ENDED, sql.CHECKPOINT, sql.PROGRESS),
-)
-
-
-_FIND_DELIVERED, _ADD_DELIVERED, _TAKE_DELIVERED = map(
-    sql.for_psycopg, (sql.FIND_DELIVERED, sql.ADD_DELIVERED, sql.TAKE_DELIVERED)
-)
+"""Each ending together with a claim."""
 
 # Without statistics, as after a sudden backlog, the planner would read all jobs and sort them instead of
 # reading the first one in the order of an index.
 _SET_UP = f"""SELECT set_config('application_name', {session_name.OF_STORE} || %(name)s, false),
     set_config('enable_sort', 'off', false)""".encode()
+
+
+@lru_cache(maxsize=64)
+def _words(statement: str, on_node: bool) -> bytes:
+    """A statement with psycopg's placeholders; on the node of a cluster with its fence."""
+    return sql.for_psycopg(sql.on_node(statement) if on_node else statement)
 
 
 class PostgresClaims:
@@ -69,6 +65,7 @@ class PostgresClaims:
     def __init__(self, address: str, claimant: Claimant) -> None:
         self._address = address
         self._claimant = claimant
+        self._on_node = claimant.epoch is not None
         self._name = session_name.of_worker(claimant.worker, claimant.generation, claimant.run)
         self._connection: psycopg.Connection[Any] | None = None
         self._cursor: psycopg.Cursor[Any] | None = None
@@ -97,7 +94,7 @@ class PostgresClaims:
                 row = self._one(_CLAIM, values)
             else:
                 both = {**ending_values(ending, self._claimant), **values}
-                row = self._one(_STATEMENTS[ending.statement][1], both)
+                row = self._one(_WITH_CLAIM[ending.statement], both)
                 accepted, ending = row[0] == 1, None
             while row[2] is not None and is_expired(row[2:]):
                 row = self._one(_CLAIM, values)
@@ -108,11 +105,11 @@ class PostgresClaims:
                 if limited.claim is not None or limited.held_back:
                     return replace(limited, accepted=accepted)
                 continue
-            if request.isolate and not request.free and self._found(_SUSPECT_WAITS, values):
+            if request.isolate and not request.free and self._found(sql.SUSPECT_WAITS, values):
                 return Exchanged(accepted, held_back=True)
         if ending is not None:
-            statement = _STATEMENTS[ending.statement][0]
-            accepted = self._one(statement, ending_values(ending, self._claimant)) == (ending.state,)
+            row = self._one(ending.statement, ending_values(ending, self._claimant))
+            accepted = row == (ending.state,)
         return Exchanged(accepted)
 
     def _limited_claim(self, queue: str, request: ClaimRequest) -> Exchanged:
@@ -125,40 +122,41 @@ class PostgresClaims:
 
     def _rows(self, statement: str, values: dict[str, Any]) -> list[Any]:
         with self._connected() as cursor:
-            cursor.execute(sql.for_psycopg(statement), values)
+            cursor.execute(self._words(statement), values)
             return cursor.fetchall() if cursor.description is not None else []
 
     def mine(self) -> tuple[Claim, ...]:
         """Every claim of this claimant that is in force."""
         with self._connected() as cursor:
-            rows = cursor.execute(_MINE, self._claimant.values()).fetchall()
+            rows = cursor.execute(self._words(sql.MINE), self._claimant.values()).fetchall()
         return tuple(claim_of(row) for row in sorted(rows))
 
     def was_recorded(self, ending: Ending) -> bool:
         """Whether an ending whose outcome is unknown was recorded."""
-        return self._found(_WAS_ENDED, ending_values(ending, self._claimant))
+        return self._found(sql.WAS_ENDED, ending_values(ending, self._claimant))
 
     def save(self, claim: Claim, checkpoint: str) -> bool:
         """Store how far the execution came; False: the claim is no longer in force, or is cancelled."""
-        return self._note(_CHECKPOINT, claim, checkpoint=checkpoint)
+        return self._note(sql.CHECKPOINT, claim, checkpoint=checkpoint)
 
     def show(self, claim: Claim, progress: str) -> bool:
         """Store what the execution shows of its progress; False: as above."""
-        return self._note(_PROGRESS, claim, progress=progress)
+        return self._note(sql.PROGRESS, claim, progress=progress)
 
-    def _note(self, statement: bytes, claim: Claim, **values: str) -> bool:
+    def _note(self, statement: str, claim: Claim, **values: str) -> bool:
         with self._connected() as cursor:
-            noted = cursor.execute(statement, {**fence_values(claim, self._claimant), **values})
+            noted = cursor.execute(self._words(statement), {**fence_values(claim, self._claimant), **values})
             return noted.rowcount == 1
 
     def take(self, queue: str, key: str, payload: str) -> Taken:
         """Claim the job beside one that another queue delivered."""
         values = delivered_values(queue, key, payload, self._claimant)
         with self._connected() as cursor, cursor.connection.transaction():
-            found = cursor.execute(_FIND_DELIVERED, values).fetchone()
-            found = found or cursor.execute(_ADD_DELIVERED, values).fetchone()
+            found = cursor.execute(self._words(sql.FIND_DELIVERED), values).fetchone()
+            found = found or cursor.execute(self._words(sql.ADD_DELIVERED), values).fetchone()
             assert found is not None
-            row = cursor.execute(_TAKE_DELIVERED, {**values, "id": found[0]}).fetchone()
+            taken = {**values, "id": found[0]}
+            row = cursor.execute(self._words(sql.TAKE_DELIVERED), taken).fetchone()
         return Taken(found[1]) if row is None else Taken("running", claim_of(row))
 
     def idle(self, queues: tuple[str, ...], longest_s: float, interruption: int) -> None:
@@ -183,7 +181,7 @@ class PostgresClaims:
         limits = limits_of(self._rows, queue)
         if limits is not None:
             return limited_next(self._rows, queue, values, limits)
-        return next_due(self._one(_NEXT_DUE, values))
+        return next_due(self._one(sql.NEXT_DUE, values))
 
     def close(self) -> None:
         """Close the connection."""
@@ -198,11 +196,14 @@ class PostgresClaims:
                 cursor.execute(f"LISTEN {CHANNEL}")
             self._listening = True
 
-    def _one(self, statement: bytes, values: dict[str, Any]) -> Any:
-        with self._connected() as cursor:
-            return cursor.execute(statement, values).fetchone()
+    def _words(self, statement: str) -> bytes:
+        return _words(statement, self._on_node)
 
-    def _found(self, statement: bytes, values: dict[str, Any]) -> bool:
+    def _one(self, statement: str, values: dict[str, Any]) -> Any:
+        with self._connected() as cursor:
+            return cursor.execute(self._words(statement), values).fetchone()
+
+    def _found(self, statement: str, values: dict[str, Any]) -> bool:
         return self._one(statement, values) is not None
 
     @contextmanager

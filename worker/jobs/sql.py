@@ -66,6 +66,18 @@ PROGRESS = f"UPDATE rekindle_job SET progress = :progress WHERE {_FENCE} AND NOT
 _IS_CURRENT = """
 (NOT :supervised OR EXISTS (SELECT 1 FROM rekindle_meta WHERE key = 'system_mark' AND value = :run))"""
 
+# The worker of a node claims, and ends what it claimed, only while it is assigned to the node under its
+# epoch, and its supervisor is the one that joined last for that node.
+_IS_ASSIGNED = """
+EXISTS (SELECT 1 FROM rekindle_assignment AS own JOIN rekindle_node AS home ON home.id = own.node_id
+    WHERE own.component_id = :worker AND own.epoch = :epoch AND home.run = :run)"""
+
+
+def on_node(statement: str) -> str:
+    """The statement for the worker of a node in a cluster, fenced by its assignment."""
+    return statement.replace(_IS_CURRENT, _IS_ASSIGNED).replace(_FENCE, f"{_FENCE} AND {_IS_ASSIGNED}")
+
+
 # The settings of a queue have at most one row.
 _PAUSE = """
 FROM rekindle_queue AS setting WHERE setting.name = :queue AND setting.paused_at_wall_ms IS NOT NULL
@@ -113,6 +125,9 @@ WHERE job.queue = :queue AND job.state = 'pending' AND job.priority = level.prio
     AND job.not_before_wall_ms <= :now
 ORDER BY job.not_before_wall_ms, job.id LIMIT 1"""
 
+# A job on which a worker died, or that was on two nodes when they were lost, runs alone.
+_IS_SUSPECT = "(crash_count > 0 OR lost_count > 1)"
+
 # A job that has not begun in time expires instead; only its first execution has to begin in time.
 _HAS_EXPIRED = "attempts = 0 AND expires_at_wall_ms <= :now"
 TAKE_VALUES = f"""
@@ -120,11 +135,11 @@ SET state = CASE WHEN {_HAS_EXPIRED} THEN 'expired' ELSE 'running' END,
     attempts = attempts + CASE WHEN {_HAS_EXPIRED} THEN 0 ELSE 1 END,
     started_at_wall_ms = CASE WHEN {_HAS_EXPIRED} THEN NULL ELSE :now END,
     finished_at_wall_ms = CASE WHEN {_HAS_EXPIRED} THEN :now ELSE NULL END, progress = NULL,
-    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run,
-    alone = CASE WHEN :isolate AND crash_count > 0 THEN 1 ELSE 0 END"""
+    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run, claimed_node = :node,
+    claimed_epoch = :epoch, alone = CASE WHEN :isolate AND {_IS_SUSPECT} THEN 1 ELSE 0 END"""
 # A suspect waits for a free worker, and the jobs behind it wait too: otherwise a worker that always
 # holds a job would never take it.
-MAY_TAKE = "(:free OR NOT (:isolate AND crash_count > 0))"
+MAY_TAKE = f"(:free OR NOT (:isolate AND {_IS_SUSPECT}))"
 
 _FIRST_DUE = f"""(
     WITH RECURSIVE {_LEVELS}
@@ -136,7 +151,7 @@ UPDATE rekindle_job {TAKE_VALUES}
 WHERE id = {_FIRST_DUE} AND {MAY_TAKE}
 RETURNING {", ".join(COLUMNS)}"""
 
-SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE id = {_FIRST_DUE} AND crash_count > 0"
+SUSPECT_WAITS = f"SELECT 1 FROM rekindle_job WHERE id = {_FIRST_DUE} AND {_IS_SUSPECT}"
 
 # For a job that another queue delivers: the job that was made for it before, a new one, and its claim.
 FIND_DELIVERED = """
@@ -151,7 +166,8 @@ INSERT INTO rekindle_job (
 TAKE_DELIVERED = f"""
 UPDATE rekindle_job
 SET state = 'running', attempts = attempts + 1, started_at_wall_ms = :now, finished_at_wall_ms = NULL,
-    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run, alone = 0
+    claimed_by = :worker, claimed_generation = :generation, claimed_run = :run, claimed_node = :node,
+    claimed_epoch = :epoch, alone = 0
 WHERE id = :id AND state IN ('pending', 'done', 'error') AND {_IS_CURRENT}
 RETURNING {", ".join(COLUMNS)}"""
 

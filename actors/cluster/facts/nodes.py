@@ -92,6 +92,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The last renewal by which the node confirmed that it is part of the majority."""
     members: tuple[str, ...] = ()
     """The ids of the nodes of which a majority keeps this node's lease when the database is away."""
+    run: str = ""
+    """The mark of the supervisor that joined last: only its workers claim jobs for this node."""
     drain_until_ms: int | None = None
     """From then on a draining node kills what it still has, and `min_healthy` does not hold it back."""
 

@@ -84,7 +84,9 @@ class ClaimDesk:
         if self._listener is None:
             self._listen()
         token = secrets.token_hex(16)
-        claimant = Claimant(spec.id, generation, self._run, supervised=True)
+        node = "" if spec.assigned is None else spec.assigned.node
+        number = 0 if spec.assigned is None else spec.assigned.token(generation)
+        claimant = Claimant.supervisee(spec.id, generation, self._run, node, number)
         uid = os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
         with self._lock:
             self._badges[token] = Badge(

@@ -121,12 +121,24 @@ class Config:
     """This machine as a node of a cluster; None: it is by itself."""
     shared_database: str | None = None
     """The database that all nodes share; `database` is the journal of this node then."""
+    shared_worker_database: str | None = None
+    """The address of that database for workers that serve queues."""
     _specs: tuple[WorkerSpec, ...] | None = field(default=None, init=False, compare=False, repr=False)
 
     def as_node(self) -> Config:
         """What a node runs: nothing of the file by itself, on a journal of its own."""
         journal = str(self.state_dir / DATABASE_NAME)
-        return replace(self, database=journal, shared_database=self.database, groups=())
+        return replace(
+            self,
+            database=journal,
+            worker_database=None,
+            shared_database=self.database,
+            shared_worker_database=self.worker_database,
+            groups=(),
+            together=(),
+            queues=(),
+            periodic=(),
+        )
 
     def group(self, name: str) -> WorkerTable:
         """The group of that name.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rekindle.actors.ports import Store
 
 from ..config import Config
 from .fleet import Fleet
+
+if TYPE_CHECKING:
+    from rekindle.persistence.cluster.shared_jobs import SharedJobs
 
 
 def fleet_class(config: Config) -> type[Fleet]:
@@ -17,10 +22,19 @@ def fleet_class(config: Config) -> type[Fleet]:
     return NodeFleet
 
 
-def join_cluster(fleet: Fleet, config: Config, journal: Store) -> None:
-    """Let the cluster of a node say what runs here; its lease is kept until the last worker has ended."""
+def with_shared_jobs(config: Config, store: Store) -> tuple[Store, SharedJobs | None]:
+    """The store; that of a node uses the queues of all nodes."""
     if config.cluster is None:
+        return store, None
+    from .cluster.node import shared_jobs
+
+    return store, shared_jobs(config, store)
+
+
+def join_cluster(fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs | None) -> None:
+    """Let the cluster of a node say what runs here; its lease is kept until the last worker has ended."""
+    if jobs is None:
         return
     from .cluster.node import ClusterNode
 
-    fleet.at_stop(ClusterNode(fleet, config, journal).close)
+    fleet.at_stop(ClusterNode(fleet, config, journal, jobs).close)

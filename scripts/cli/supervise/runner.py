@@ -39,7 +39,7 @@ from ..config import Config
 from .fleet import Fleet
 from .gateways import send_alerts, serve_http
 from .log import EventLogger
-from .membership import fleet_class, join_cluster
+from .membership import fleet_class, join_cluster, with_shared_jobs
 from .platform.memory import settle_soon
 from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
@@ -99,7 +99,7 @@ def _prepared(
 ) -> Runner:
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
-    store = _temporary_store() if ignore_state else _opened(config, left)
+    store, jobs = with_shared_jobs(config, _temporary_store() if ignore_state else _opened(config, left))
     fleet = fleet_class(config)(
         config,
         store=store,
@@ -124,7 +124,7 @@ def _prepared(
     runner.listen()
     send_alerts(fleet, config.alerts, stack)
     _serve(config, fleet, handing, left, stack)
-    join_cluster(fleet, config, store)
+    join_cluster(fleet, config, store, jobs)
     if left.inheritance is None:
         _say_room(len(config.specs()))
     return runner

@@ -86,20 +86,15 @@ def misfits(cluster: Cluster | None, file: Given, groups: Iterable[WorkerTable])
         if group.place.everywhere and group.count != 1:
             reason = "must be 1 with place.everywhere: one copy runs on each node"
             yield ConfigFinding((*here, "count"), reason, group.count)
-    if cluster is not None:
-        for table in ("group", "queue", "periodic"):
-            if file.get(table):
-                yield ConfigFinding((table,), f"is not supported in a cluster yet: {_WHY[table]}")
+    if cluster is not None and file.get("group"):
+        reason = "is not supported in a cluster yet: its members may run on different nodes"
+        yield ConfigFinding(("group",), reason)
 
 
 _ACROSS = "is not supported in a cluster yet: the workers may run on different nodes"
-_QUEUES = "the queues of a node are its own"
-_WHY = {"group": "its members may run on different nodes", "queue": _QUEUES, "periodic": _QUEUES}
 
 
 def _unfit(spec: WorkerSpec) -> Iterator[tuple[str, str]]:
-    if spec.serves:
-        yield "jobs", f"queues are not supported in a cluster yet: {_QUEUES}"
     if spec.schedule is not None:
         yield (
             "every" if spec.schedule.every else "cron",

@@ -33,11 +33,14 @@ from rekindle.actors.runtime.thread_runtime import ThreadRuntime
 from rekindle.actors.spec.deployment.assigned import stored
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
 from rekindle.persistence.cluster.postgres_cluster import PostgresCluster
+from rekindle.persistence.cluster.shared_jobs import SharedJobs
+from rekindle.persistence.store import SqlStore
 
 from ...config import Config
 from ...config.file_tables import Cluster
 from ...config.tables.wishes import spec_of
 from ..fleet import Fleet
+from .node_fleet import NodeFleet
 
 RETRY_S = 1.0
 NODE_ID = "node.id"
@@ -47,7 +50,7 @@ NODE_ID = "node.id"
 class ClusterNode:
     """The actors of the cluster on this machine."""
 
-    def __init__(self, fleet: Fleet, config: Config, journal: Store) -> None:
+    def __init__(self, fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs) -> None:
         """Join the cluster; what is assigned to this node begins to run.
 
         Raises:
@@ -69,8 +72,11 @@ class ClusterNode:
         except BaseException:
             self._peers.close()
             raise
+        assert isinstance(fleet, NodeFleet)
+        fleet.share_jobs(jobs, journal)
+        self._jobs = jobs
         self._runtime = ThreadRuntime()
-        machine = _machine(config, settings, self._peers.address)
+        machine = _machine(config, settings, self._peers.address, fleet.mark)
         self._start(fleet, config, journal, machine, settings)
 
     @property
@@ -142,6 +148,7 @@ class ClusterNode:
         """End the actors; the workers have ended, and the lease runs out by itself."""
         self._runtime.close()
         self._host.close()
+        self._jobs.close()
         self._store.close()
         self._peers.close()
 
@@ -170,7 +177,21 @@ def _secret(settings: Cluster) -> str:
     return "" if settings.secret_file is None else read_secret(Path(settings.secret_file))
 
 
-def _machine(config: Config, settings: Cluster, address: str) -> Node:
+def shared_jobs(config: Config, store: Store) -> SharedJobs:
+    """Let the journal of this node be a store whose queues are those of the cluster."""
+    assert isinstance(store, SqlStore)
+    assert config.shared_database is not None
+    jobs = SharedJobs(
+        config.shared_database,
+        node_id=_node_id(config.state_dir),
+        worker_database=config.shared_worker_database,
+        retention=config.retention,
+    )
+    store.use_jobs_of(jobs)
+    return jobs
+
+
+def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
     return Node(
         id=_node_id(config.state_dir),
         name=settings.node,
@@ -179,6 +200,7 @@ def _machine(config: Config, settings: Cluster, address: str) -> Node:
         version=__version__,
         labels=dict(settings.labels),
         capacity=Resources(amounts=dict(settings.capacity)),
+        run=run,
     )
 
 

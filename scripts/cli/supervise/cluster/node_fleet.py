@@ -5,12 +5,30 @@ from __future__ import annotations
 from typing import Never
 
 from rekindle.actors import RequestRefusedError
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.ports import Store
+from rekindle.persistence.cluster.shared_jobs import SharedJobs
 
 from ..fleet import Fleet, Summary
+
+LATEST_DEATHS = 1000
+"""Of one worker, among which the end of a job's process is found."""
 
 
 class NodeFleet(Fleet):
     """A fleet whose workers are those that the cluster assigns to this node."""
+
+    def share_jobs(self, shared: SharedJobs, journal: Store) -> None:
+        """Use the queues of all nodes; the journal of this one says how its workers died."""
+        self._controls.served = shared.queue.served
+
+        def death_of(component_id: str, generation: int) -> DeathRecord | None:
+            deaths = journal.deaths(component_id, limit=LATEST_DEATHS)
+            return next((death for death in deaths if death.generation == generation), None)
+
+        actors = self._requests.actors
+        assert actors.periodic is not None
+        shared.attend(death_of, actors.desk, actors.periodic)
 
     def reload(self) -> Summary:
         """Refuse: the database says what runs."""

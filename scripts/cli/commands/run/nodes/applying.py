@@ -17,6 +17,9 @@ from .preview import Outlook, preview
 if TYPE_CHECKING:
     from rekindle.actors.cluster.cluster_messages import Change, ClusterRead
     from rekindle.actors.cluster.facts.wishes import Wish
+    from rekindle.persistence.cluster.shared_jobs import DeclaredQueues
+
+    from ....config import Config
 
 
 @click.command()
@@ -35,13 +38,14 @@ def apply(file: Path, dry_run: bool, as_json: bool) -> None:
     """
     from ....config.tables.wishes import wishes_of
 
-    config = loaded(file)
+    config, declared = loaded(file), False
     with opened(config) as desk:
         read = desk.read()
         wanted = {wish.component_id: wish for wish in wishes_of(config)}
         changes = _changes(read, wanted)
         if not dry_run:
             desk.change(*(change for found in changes.values() for change in found.values()))
+            declared = desk.declare_queues(*_queues(config))
     outlook = preview(read, [change for found in changes.values() for change in found.values()])
     if as_json:
         print_json(
@@ -55,8 +59,19 @@ def apply(file: Path, dry_run: bool, as_json: bool) -> None:
     if dry_run:
         for line in _outlook_lines(outlook):
             click.echo(line)
-    if not any(changes.values()):
+    if declared:
+        click.echo("changed   the queues")
+    elif not any(changes.values()):
         click.echo("nothing changes")
+
+
+def _queues(config: Config) -> tuple[tuple[str, ...], DeclaredQueues]:
+    """The queues that its workers serve, and what the file says about queues."""
+    from rekindle.actors.spec.worker_spec import served_by
+    from rekindle.persistence.cluster.shared_jobs import DeclaredQueues
+
+    limits = tuple(policy.limits for policy in config.queues)
+    return served_by(config.templates), DeclaredQueues(periodic=config.periodic, limits=limits)
 
 
 def _outlook_lines(outlook: Sequence[Outlook]) -> list[str]:
