@@ -288,7 +288,7 @@ CREATE TABLE rekindle_tenure (
 	refunded BIGINT NOT NULL,
 	reset_at_wall_ms BIGINT,
 	last_generation BIGINT NOT NULL,
-	noted BIGINT NOT NULL, lifted_ms BIGINT,
+	noted BIGINT NOT NULL, lifted_ms BIGINT, ready_at_ms BIGINT, done_at_ms BIGINT, timetable TEXT,
 	CONSTRAINT pk_rekindle_tenure PRIMARY KEY (component_id, epoch)
 )
 
@@ -313,7 +313,7 @@ CREATE TABLE rekindle_wish (
 	wanted TEXT NOT NULL,
 	revision BIGINT NOT NULL,
 	pinned TEXT,
-	min_healthy INTEGER,
+	min_healthy INTEGER, once INTEGER DEFAULT '0' NOT NULL, unit TEXT DEFAULT '' NOT NULL, beside TEXT DEFAULT '[]' NOT NULL, "after" TEXT DEFAULT '{}' NOT NULL,
 	CONSTRAINT pk_rekindle_wish PRIMARY KEY (component_id)
 )
 
@@ -442,4 +442,4 @@ CREATE TRIGGER rekindle_job_tally_deleted AFTER DELETE ON rekindle_job WHEN OLD.
             many = rekindle_job_tally.many + excluded.many,
             busy_ms = rekindle_job_tally.busy_ms + excluded.busy_ms; END
 
-INSERT INTO rekindle_alembic_version (version_num) VALUES ('0025')
+INSERT INTO rekindle_alembic_version (version_num) VALUES ('0026')

@@ -40,7 +40,7 @@ from .cluster_ports import ClusterStore, Host, Peers
 from .facts.nodes import Node, NodeState
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.tenures import Assignment, Tenure
-from .facts.wishes import Wish
+from .facts.wishes import Wanted, Wish
 from .rules import holdings as held
 from .rules import lease as leases
 from .rules import promising
@@ -292,8 +292,9 @@ class Agent(ResilientActor):
         for component_id, epoch in self._holdings.running.items():
             self._change(wishes.get(component_id))
             self._refund(component_id, epoch, _tenures_of(answer, component_id))
-        for assignment in todo.start:
-            if (wish := wishes.get(assignment.component_id)) is not None:
+        found = [(wishes[each.component_id], each) for each in todo.start if each.component_id in wishes]
+        for wish, assignment in sorted(found, key=lambda each: len(each[0].beside)):
+            if wish.wanted is not Wanted.DONE:
                 self._start(wish, assignment, answer)
 
     def _start(self, wish: Wish, assignment: Assignment, answer: Renewed) -> None:
@@ -303,6 +304,8 @@ class Agent(ResilientActor):
         if (ended := self._tenures.get(key)) is not None:  # killed for want of the right, under this epoch
             ours = merged(ours, ended)
             tenures = (*(each for each in tenures if each.epoch != assignment.epoch), ours)
+        if wish.once and ours is not None and ours.done_at_ms is not None:
+            return  # The cluster will hear that the task is done.
         self._holdings = held.started(self._holdings, assignment.component_id, assignment.epoch)
         self._kept[assignment.component_id] = wish
         self._refunded[key] = refunded(tenures)

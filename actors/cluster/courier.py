@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from ..messages import (
     Event,
-    FailureLifted,
     Published,
-    WorkerDied,
-    WorkerFailed,
+    RunEvent,
     WorkerPlaced,
     WorkerRemoved,
-    WorkerReset,
 )
 from ..messages.event_json import event_of
 from ..ports import Receiver, Runtime, Store
 from ..runtime.resilient_actor import ResilientActor, tell
 from ..spec.deployment.assigned import Assigned
+from ..supervision.on_schedule import META
 from .cluster_messages import Changed, JournalShipped, KeepTenure, StoreAway, TenureStopped
 from .cluster_ports import TenureStore
 from .courier_messages import CourierMessage, GuardedUntil, ShipDue, TenureBegan, TenuresRead
@@ -32,7 +32,11 @@ from .rules.tenure_news import CountedEvent, after_event
 
 TOPICS = tuple(
     f"event:{each}:*"
-    for each in ("worker_died", "worker_failed", "worker_reset", "failure_lifted", "worker_removed")
+    for each in (
+        *("worker_died", "worker_failed", "worker_reset", "failure_lifted", "worker_removed"),
+        *("status_changed", "schedule_changed", "run_due", "run_started", "run_succeeded", "run_failed"),
+        *("run_stopped", "run_skipped", "run_missed"),
+    )
 )
 AGAIN_S = 0.5
 MOST_EVENTS = 10_000
@@ -83,6 +87,8 @@ class Courier(ResilientActor):
                 self._ended(id_)
             case Published(event=event) if isinstance(event, CountedEvent):
                 self._note(event, message)
+            case Published(event=event) if isinstance(event, RunEvent):
+                self._note_run(event.component_id)
             case Changed(change=KeepTenure(tenure=tenure)):
                 self._shipped(tenure)
             case StoreAway():
@@ -106,10 +112,11 @@ class Courier(ResilientActor):
         if self._is_shipped:
             return
         known = {(each.component_id, each.epoch): each for each in read.tenures}
+        timetables = self._timetables()
         for id_, assigned in self._epochs.items():
             stored = known.get((id_, assigned.epoch))
             tenure = stored or Tenure(component_id=id_, epoch=assigned.epoch, node_id=self._node_id)
-            now = self._replayed(tenure)
+            now = replace(self._replayed(tenure), timetable=timetables.get(id_, tenure.timetable))
             if now != stored:
                 self._ship(now)
         self._epochs = {}
@@ -141,9 +148,20 @@ class Courier(ResilientActor):
         self._tenures[tenure.component_id] = tenure
         self._ship(tenure)
 
-    def _note(
-        self, event: WorkerDied | WorkerFailed | WorkerReset | FailureLifted, published: Published
-    ) -> None:
+    def _timetables(self) -> dict[str, str]:
+        """What the journal has of schedules, by worker."""
+        meta = self._journal.load().meta
+        return {key.removeprefix(META): text for key, text in meta.items() if key.startswith(META)}
+
+    def _note_run(self, component_id: str) -> None:
+        """A run has changed the timetable, which the journal has since the same commit."""
+        tenure = self._tenures.get(component_id)
+        if tenure is not None:
+            after = replace(tenure, timetable=self._timetables().get(component_id))
+            self._tenures[component_id] = after
+            self._ship(after)
+
+    def _note(self, event: CountedEvent, published: Published) -> None:
         tenure = self._tenures.get(event.component_id)
         if tenure is None:
             return

@@ -186,7 +186,7 @@ class NodeHost:
         id_, epoch = assignment.component_id, assignment.epoch
         tenure = order.tenure or begun(assignment, self._node_id, order.known)
         try:
-            spec = replace(self._spec_of(order.wish), assigned=Assigned(self._node, epoch))
+            spec = self._spec(order.wish, epoch)
         except RekindleError as error:
             self._refuse(id_, epoch, error)
             return
@@ -209,6 +209,13 @@ class NodeHost:
         else:
             if self._epochs.get(id_) != epoch:  # it was to stop before the Supervisor knew it
                 self._remove(id_)
+
+    def _spec(self, wish: Wish, epoch: int) -> WorkerSpec:
+        """The spec of a worker here: it waits for those of its group, which run here."""
+        spec = self._spec_of(wish)
+        after = tuple(id_ for id_ in spec.after if id_ in self._epochs)
+        until = {id_: state for id_, state in spec.until.items() if id_ in after}
+        return replace(spec, after=after, until=until, assigned=Assigned(self._node, epoch))
 
     def _has_right(self) -> bool:
         return self._clock.monotonic() < self._until
@@ -236,7 +243,7 @@ class NodeHost:
     def change_now(self, wish: Wish, epoch: int) -> None:
         """Supervise the worker by its new spec."""
         try:
-            spec = replace(self._spec_of(wish), assigned=Assigned(self._node, epoch))
+            spec = self._spec(wish, epoch)
             self._system.change_worker(spec)
         except RekindleError as error:
             logger.error("cluster: {} goes on with its former settings: {}", wish.component_id, str(error))

@@ -285,6 +285,10 @@ class RememberedWorker(msgspec.Struct, frozen=True, kw_only=True):
     """The last deaths, oldest first, at most RECENT_DEATHS."""
     restart_due_wall_ms: int | None = None
     """When the restart after the last death was due, if one was decided."""
+    timetable: str | None = None
+    """The timetable of its schedule, as another node of a cluster kept it."""
+    scheduled_since_wall_ms: int | None = None
+    """Since when its schedule counts, if no run was due yet on the other node."""
 
 
 RECENT_DEATHS = 100

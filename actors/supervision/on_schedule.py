@@ -66,15 +66,25 @@ _STOPS = {
     StopReason.CHANGE: Hindrance.CHANGED,
     StopReason.GROUP: Hindrance.GROUP,
     StopReason.REPLACED: Hindrance.REPLACED,
+    # Another node of the cluster makes up for it.
+    StopReason.MOVE: Hindrance.SHUTDOWN,
+    StopReason.FENCED: Hindrance.SUPERVISOR_LOST,
 }
 
 
 # ── the timetable of a worker ────────────────────────────────────────────────────────────
 
 
-def scheduled(worker: Worker, stored: str | None, seen_ms: int, world: World) -> WorkerStep:
-    """Give a worker that is supervised from now on its timetable, from what is stored if anything is."""
+def scheduled(
+    worker: Worker, stored: str | None, seen_ms: int, world: World, since_ms: int | None = None
+) -> WorkerStep:
+    """Give a worker that is supervised from now on its timetable, from what is stored if anything is.
+
+    If nothing is, its schedule counts from now, or from the time since when another node had it.
+    """
     policy, known = worker.spec.schedule, worker.timetable or _read(stored)
+    if known is None and policy is not None and since_ms is not None:
+        known = timetables.begun(worker.id, policy, min(since_ms, world.wall_ms))
     if policy is None:
         return WorkerStep(worker) if known is None else _unscheduled(replace(worker, timetable=known), world)
     if known is None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from .. import supervision
+from ..facts.records import RememberedWorker
 from ..messages import Done, Refused
 from ..messages.internal.to_supervisor import RunOvertime, RunsDue
 from ..ports import Receiver, Runtime, Timer
@@ -62,10 +63,14 @@ class Schedules:
                 self._to.keep_and_announce(on_schedule.closed(text, self._orders.world(None)))
         self._arm()
 
-    def adopt(self, component_id: str) -> None:
-        """A worker is supervised from now on."""
-        stored = self._stored.get(on_schedule.META + component_id)
-        self._step(component_id, lambda w, world: on_schedule.scheduled(w, stored, self._seen_ms, world))
+    def adopt(self, component_id: str, arrives_with: RememberedWorker | None = None) -> None:
+        """A worker is supervised from now on; it may bring its timetable from another node."""
+        if arrives_with is None:
+            stored, seen_ms, since_ms = self._stored.get(on_schedule.META + component_id), self._seen_ms, None
+        else:
+            stored, since_ms = arrives_with.timetable, arrives_with.scheduled_since_wall_ms
+            seen_ms = since_ms or 0
+        self._step(component_id, lambda w, world: on_schedule.scheduled(w, stored, seen_ms, world, since_ms))
 
     def specs_changed(self) -> None:
         """Specs may have changed: follow the new schedules."""

@@ -79,7 +79,11 @@ def keep_tenure(connection: Connection, news: Tenure) -> None:
     connection.execute(sql.LOCK_WORKER, {"component_id": news.component_id})
     key = {"component_id": news.component_id, "epoch": news.epoch}
     row = connection.execute(sql.READ_TENURE, key).first()
-    connection.execute(sql.KEEP_TENURE, tenure_values(merged(None if row is None else tenure(row), news)))
+    before = None if row is None else tenure(row)
+    after = merged(before, news)
+    connection.execute(sql.KEEP_TENURE, tenure_values(after))
+    if after.done_at_ms is not None and (before is None or before.done_at_ms is None):
+        connection.execute(sql.TASK_IS_DONE, key)
 
 
 def _declare_lost(connection: Connection, change: DeclareLost) -> Changed:

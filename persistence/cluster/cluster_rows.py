@@ -15,6 +15,7 @@ from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure, Ten
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.spec.deployment.place_policy import OnPartition, PlacePolicy
+from rekindle.actors.spec.worker_spec import Until
 
 Values = dict[str, Any]
 
@@ -80,6 +81,10 @@ def wish(row: Row[Any]) -> Wish:
         revision=found["revision"],
         pinned=found["pinned"],
         min_healthy=found["min_healthy"],
+        once=bool(found["once"]),
+        unit=found["unit"],
+        beside=tuple(_read(found["beside"])),
+        after={id_: Until(state) for id_, state in _read(found["after"]).items()},
     )
 
 
@@ -93,6 +98,10 @@ def wish_values(wanted: Wish) -> Values:
         "wanted": wanted.wanted.value,
         "pinned": wanted.pinned,
         "min_healthy": wanted.min_healthy,
+        "once": int(wanted.once),
+        "unit": wanted.unit,
+        "beside": _json(wanted.beside),
+        "after": _json(dict(wanted.after)),
     }
 
 

@@ -143,11 +143,15 @@ KEEP_TENURE = text(
 
 PUT_WISH = text(
     """INSERT INTO rekindle_wish AS w
-        (component_id, group_name, spec, place, wanted, revision, pinned, min_healthy)
-    VALUES (:component_id, :group_name, :spec, :place, :wanted, 1, :pinned, :min_healthy)
+        (component_id, group_name, spec, place, wanted, revision, pinned, min_healthy, once, unit, beside,
+        after)
+    VALUES (:component_id, :group_name, :spec, :place, :wanted, 1, :pinned, :min_healthy, :once, :unit,
+        :beside, :after)
     ON CONFLICT (component_id) DO UPDATE SET group_name = excluded.group_name, spec = excluded.spec,
-        place = excluded.place, wanted = excluded.wanted, pinned = excluded.pinned,
-        min_healthy = excluded.min_healthy,
+        place = excluded.place, pinned = excluded.pinned, min_healthy = excluded.min_healthy,
+        once = excluded.once, unit = excluded.unit, beside = excluded.beside, after = excluded.after,
+        wanted = CASE WHEN w.wanted = 'done' AND w.spec = excluded.spec AND excluded.wanted = 'run'
+            THEN 'done' ELSE excluded.wanted END,
         revision = w.revision + CASE WHEN w.spec = excluded.spec THEN 0 ELSE 1 END"""
 )
 
@@ -160,6 +164,13 @@ ADD_ASSIGNMENT = text(
 
 WANT_WORKER = text(
     "UPDATE rekindle_wish SET wanted = :wanted WHERE component_id = :component_id RETURNING component_id"
+)
+
+TASK_IS_DONE = text(
+    """UPDATE rekindle_wish AS w SET wanted = 'done'
+    WHERE w.component_id = :component_id AND w.once = 1 AND w.wanted IN ('run', 'pause') AND EXISTS (
+        SELECT 1 FROM rekindle_assignment AS a WHERE a.component_id = w.component_id AND a.epoch = :epoch
+    )"""
 )
 
 REMOVE_WISH = text(

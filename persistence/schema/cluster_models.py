@@ -48,6 +48,10 @@ class WishRow(Model):
     revision: Mapped[int]
     pinned: Mapped[str | None]
     min_healthy: Mapped[int | None]
+    once: Mapped[int]
+    unit: Mapped[str]
+    beside: Mapped[str]
+    after: Mapped[str]
 
 
 class AssignmentRow(Model):
@@ -87,6 +91,9 @@ class TenureRow(Model):
     last_generation: Mapped[int]
     noted: Mapped[int]
     lifted_ms: Mapped[int | None]
+    ready_at_ms: Mapped[int | None]
+    done_at_ms: Mapped[int | None]
+    timetable: Mapped[str | None]
 
 
 class ShippedEventRow(Model):

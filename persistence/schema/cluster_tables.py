@@ -38,6 +38,10 @@ WISH = Table(
     _number("revision"),
     _text("pinned", nullable=True),
     Column("min_healthy", Integer, nullable=True),
+    Column("once", Integer, nullable=False, server_default="0"),
+    Column("unit", Text, nullable=False, server_default=""),
+    Column("beside", Text, nullable=False, server_default="[]"),
+    Column("after", Text, nullable=False, server_default="{}"),
 )
 ASSIGNMENT = Table(
     "rekindle_assignment",
@@ -68,6 +72,8 @@ TENURE = Table(
     _number("reset_at_wall_ms", nullable=True),
     *map(_number, ("last_generation", "noted")),
     _number("lifted_ms", nullable=True),
+    *(_number(name, nullable=True) for name in ("ready_at_ms", "done_at_ms")),
+    _text("timetable", nullable=True),
 )
 SHIPPED_EVENT = Table(
     "rekindle_shipped_event",

@@ -74,11 +74,27 @@ def test_where_workers_may_run_is_read() -> None:
             "may only be stop",
         ),
         (NODE + WEB + "place = { everywhere = true }\ncount = 2", "worker.web.count", "must be 1"),
-        (NODE + WEB + 'after = ["db"]\n[worker.db]\ncommand = ["db"]', "worker.web.after", "not supported"),
-        (NODE + WEB + 'kind = "once"', "worker.web.kind", "must be service in a cluster"),
-        (NODE + WEB + 'every = "1h"', "worker.web.every", "not supported in a cluster yet"),
-        (NODE + WEB + "essential = true", "worker.web.essential", "not supported in a cluster yet"),
-        (NODE + WEB + '[group.all]\nmembers = ["web"]', "group", "not supported in a cluster yet"),
+        (NODE + WEB + "essential = true", "worker.web.essential", "end the supervisor of one node"),
+        (
+            NODE + WEB + '[group.all]\nmembers = ["web"]\nessential = true',
+            "group.all.essential",
+            "end the supervisor of one node",
+        ),
+        (
+            NODE + WEB + '[group.all]\nmembers = ["web"]\non_exhausted = "escalate"',
+            "group.all.on_exhausted",
+            "must be fail in a cluster for an outermost group",
+        ),
+        (
+            NODE + WEB + 'place = { everywhere = true }\n[group.all]\nmembers = ["web"]',
+            "group.all.members",
+            "web runs on each node (place.everywhere), a group on one",
+        ),
+        (
+            NODE + WEB + 'after = ["db"]\n[worker.db]\ncommand = ["db"]\nplace = { everywhere = true }',
+            "worker.web.after",
+            "it is not one worker to wait for",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(text: str, key: str, says: str) -> None:
@@ -107,6 +123,46 @@ def test_a_wish_is_read_on_the_node_as_if_it_stood_in_the_file_of_the_node(tmp_p
         str(other.parent / "data"),
         {"HERE": "yes"},
     )
+
+
+ORDER = """
+[worker.migrate]
+command = ["true"]
+kind = "once"
+[worker.db]
+command = ["true"]
+[worker.api]
+command = ["true"]
+count = 2
+after = ["db", "migrate"]
+[worker.web]
+command = ["true"]
+after = { shop = "ready", migrate = "done" }
+[group.shop]
+members = ["inner"]
+[group.inner]
+members = ["db", "api"]
+strategy = "rest_for_one"
+"""
+
+
+def test_a_group_is_one_unit_and_what_a_worker_waits_for_elsewhere_is_told_to_the_cluster(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(NODE + ORDER)
+    wishes = {wish.component_id: wish for wish in wishes_of(parse(file.read_text(), file))}
+    db, api, web = (wishes[f"worker:{name}:0"] for name in ("db", "api", "web"))
+    assert wishes["worker:migrate:0"].once
+    assert (db.unit, api.unit, web.unit) == ("shop", "shop", "")
+    assert (db.beside, api.beside) == ((), ("worker:db:0",))
+    assert (db.after, api.after) == ({}, {"worker:migrate:0": "done"})
+    shop = dict.fromkeys(("worker:db:0", "worker:api:0", "worker:api:1"), "ready")
+    assert web.after == {**shop, "worker:migrate:0": "done"}
+    here = spec_of(wishes["worker:api:1"], tmp_path / "b.toml")
+    assert (here.id, here.after) == ("worker:api:1", ("worker:db:0",))
+    assert [place.group.name for place in here.membership] == ["inner", "shop"]
+    assert spec_of(web, tmp_path / "b.toml").after == ()
 
 
 def test_another_count_or_place_changes_the_spec_of_no_worker(tmp_path: Path) -> None:

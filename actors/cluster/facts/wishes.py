@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
 from ...spec.deployment.place_policy import PlacePolicy
+from ...spec.worker_spec import Until
 
 
 class Wanted(StrEnum):
@@ -17,6 +20,8 @@ class Wanted(StrEnum):
     PAUSE = "pause"
     GONE = "gone"
     """It is stopped and given back; then the wish is removed."""
+    DONE = "done"
+    """A task that has ended well; it is given back, and runs again if its part of the file changes."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +40,14 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """The id of the only node where it may run: a copy of a worker that runs everywhere."""
     min_healthy: int | None = None
     """How many copies of its group must be placed while others move; None: all but one."""
+    once: bool = False
+    """It is a task: when it has ended well, it is done for the cluster."""
+    unit: str = ""
+    """The group that stands and falls together: its workers run on one node. Empty: it belongs to none."""
+    beside: tuple[str, ...] = ()
+    """The workers of its unit that start before it."""
+    after: Mapping[str, Until] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """What workers outside its unit must be before it is placed."""
 
     @property
     def is_template(self) -> bool:

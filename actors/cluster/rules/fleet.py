@@ -11,7 +11,7 @@ import msgspec
 from ..cluster_messages import ClusterRead
 from ..facts.cases import KeptRuling, OnParole, Suspect
 from ..facts.nodes import Node
-from ..facts.tenures import Assignment, Phase
+from ..facts.tenures import Assignment, Phase, Tenure
 from ..facts.wishes import Wanted, Wish
 
 
@@ -30,6 +30,8 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
     """By worker: the suspect that it should leave."""
     canaries: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """By paroled node: the workers that died there."""
+    tenures: Mapping[str, Tenure] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """The latest of each worker."""
 
     def is_fresh(self, node: Node) -> bool:
         """Whether the node's lease is in force by the database's clock."""
@@ -50,14 +52,14 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
 
 def fleet(read: ClusterRead, died_on: Mapping[str, frozenset[str]] = MappingProxyType({})) -> Fleet:
     """The cluster as it was read."""
+    tenures = {each.component_id: each for each in sorted(read.tenures, key=lambda each: each.epoch)}
     return Fleet(
         now_ms=read.now_ms,
         nodes={node.id: node for node in read.nodes},
         wishes={wish.component_id: wish for wish in read.wishes},
         assignments={each.component_id: each for each in read.assignments},
-        former={
-            each.component_id: each.node_id for each in sorted(read.tenures, key=lambda each: each.epoch)
-        },
+        former={component_id: tenure.node_id for component_id, tenure in tenures.items()},
+        tenures=tenures,
         died_on=died_on,
         witnesses=_witnesses(read.rulings),
         canaries={each.node_id: each.case.dying for each in read.rulings if isinstance(each.case, OnParole)},
@@ -81,11 +83,16 @@ class Occupancy:
         self._reserved: dict[str, defaultdict[str, float]] = {
             node_id: defaultdict(float) for node_id in fleet.nodes
         }
+        self._homes: dict[str, str] = {}
+        """The node of each group that stands and falls together."""
+        self._settled: set[str] = set()
         self._apart: dict[str, Counter[str]] = {node_id: Counter() for node_id in fleet.nodes}
         for assignment in fleet.assignments.values():
             wish = fleet.wishes.get(assignment.component_id)
             if wish is not None and assignment.node_id in self._groups:
                 self.add(wish, assignment.node_id)
+                if assignment.phase is Phase.PLACED:
+                    self.settle(wish, assignment.node_id)
 
     def add(self, wish: Wish, node_id: str, sign: int = 1) -> None:
         """Count a worker on a node; with -1 it is taken away."""
@@ -94,6 +101,20 @@ class Occupancy:
             self._apart[node_id][name] += sign
         for name, amount in wish.place.needs.items():
             self._reserved[node_id][name] += amount * sign
+
+    def settle(self, wish: Wish, node_id: str) -> None:
+        """Note that a worker is placed, or will be by this plan."""
+        self._settled.add(wish.component_id)
+        if wish.unit:
+            self._homes[wish.unit] = node_id
+
+    def is_settled(self, component_id: str) -> bool:
+        """Whether a worker is placed, or will be by this plan."""
+        return component_id in self._settled
+
+    def home(self, unit: str) -> str | None:
+        """The node where members of a group are placed."""
+        return self._homes.get(unit)
 
     def workers(self, node_id: str) -> int:
         """How many workers the node has."""

@@ -22,7 +22,8 @@ from ..facts.nodes import Node, NodeState
 from ..facts.tenures import Assignment, Phase
 from ..facts.wishes import Wanted, Wish
 from .fleet import Fleet, Occupancy
-from .placement import NoPlace, choose, misfit
+from .order.units import reunions
+from .placement import NoPlace, misfit, place_of
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -39,11 +40,15 @@ def releases(fleet: Fleet) -> tuple[BeginRelease, ...]:
     found = [*_unwanted(fleet)]
     absent = _absent(fleet)
     for assignment, wish, node in sorted(_on_emptying_nodes(fleet), key=lambda each: each[0].component_id):
-        if node.is_overdue(fleet.now_ms) or absent[wish.group] < _most_absent(fleet, wish):
+        # A group that stands and falls together leaves together.
+        is_free = wish.unit or node.is_overdue(fleet.now_ms)
+        if is_free or absent[wish.group] < _most_absent(fleet, wish):
             absent[wish.group] += 1
             reason = f"{node.name} is {node.state.value}"
             found.append(BeginRelease(component_id=wish.component_id, epoch=assignment.epoch, reason=reason))
-    return (*found, *_canaries(fleet, absent))
+    found += _canaries(fleet, absent)
+    leaving = {each.component_id for each in found}
+    return (*found, *(each for each in reunions(fleet) if each.component_id not in leaving))
 
 
 def _canaries(fleet: Fleet, absent: Counter[str]) -> Iterable[BeginRelease]:
@@ -70,7 +75,7 @@ def _spare(fleet: Fleet, absent: Counter[str], node: Node) -> Iterable[str]:
         wish = fleet.wishes.get(assignment.component_id)
         if wish is None or assignment.phase is not Phase.PLACED or wish.wanted is not Wanted.RUN:
             continue
-        is_free = wish.pinned is None and absent[wish.group] < _most_absent(fleet, wish)
+        is_free = not (wish.pinned or wish.unit) and absent[wish.group] < _most_absent(fleet, wish)
         if is_free and misfit(fleet, occupancy, wish, node) is None:
             yield wish.component_id
 
@@ -87,10 +92,16 @@ def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
 def _unwanted(fleet: Fleet) -> Iterable[BeginRelease]:
     for assignment in fleet.assignments.values():
         wish = fleet.wishes.get(assignment.component_id)
-        ends = wish is None or wish.wanted in (Wanted.STOP, Wanted.GONE)
-        if ends and assignment.phase is Phase.PLACED:
-            reason = "it was stopped" if wish is not None and wish.wanted is Wanted.STOP else "it was removed"
+        reason = "it was removed" if wish is None else _ENDS.get(wish.wanted)
+        if reason is not None and assignment.phase is Phase.PLACED:
             yield BeginRelease(component_id=assignment.component_id, epoch=assignment.epoch, reason=reason)
+
+
+_ENDS = {
+    Wanted.STOP: "it was stopped",
+    Wanted.GONE: "it was removed",
+    Wanted.DONE: "it is done",
+}
 
 
 def _on_emptying_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
@@ -99,9 +110,9 @@ def _on_emptying_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
         node = fleet.nodes.get(assignment.node_id or "")
         if wish is None or node is None or assignment.phase is not Phase.PLACED:
             continue
-        is_witness = (
-            node.state is NodeState.SUSPECT and fleet.witnesses.get(assignment.component_id) == node.id
-        )
+        # One worker of a group has nowhere to go without the others.
+        is_asked = fleet.witnesses.get(assignment.component_id) == node.id and not wish.unit
+        is_witness = node.state is NodeState.SUSPECT and is_asked
         if (node.state.empties or is_witness) and wish.wanted in (Wanted.RUN, Wanted.PAUSE):
             yield assignment, wish, node
 
@@ -166,7 +177,7 @@ def homeless(fleet: Fleet) -> dict[str, str]:
     for wish in fleet.unplaced():
         # The engine has denied every node that fits, or the placement would not have given up.
         denied = frozenset((wish.component_id, node_id) for node_id in fleet.nodes)
-        noted, choice = fleet.assignments[wish.component_id].reason, choose(fleet, occupancy, wish, denied)
+        noted, choice = fleet.assignments[wish.component_id].reason, place_of(fleet, occupancy, wish, denied)
         if isinstance(choice, NoPlace) and choice.reason == noted:
             found[wish.component_id] = noted
     return found
@@ -192,7 +203,7 @@ def rebalancing(fleet: Fleet) -> tuple[Move, ...]:
         source = fleet.nodes.get(assignment.node_id or "")
         if wish is None or source is None or assignment.phase is not Phase.PLACED or wish.group in moves:
             continue
-        if wish.pinned is not None or wish.place.pack or wish.wanted is not Wanted.RUN:
+        if wish.pinned is not None or wish.unit or wish.place.pack or wish.wanted is not Wanted.RUN:
             continue
         if absent[wish.group] >= _most_absent(fleet, wish):
             continue

@@ -5,6 +5,9 @@
                            was before, name
                ─▶ the first, or unplaced with the reason of each node
 
+A worker of a group that stands and falls together goes where the group is; the first one goes where all of
+them fit. A worker that comes after others waits until they are ready or done.
+
 Only workers without a node are placed. Nothing moves because a node joins or returns: `moving` has the
 reasons for which something does.
 """
@@ -19,6 +22,8 @@ from ..cluster_messages import NoteUnplaced, PlaceWorker
 from ..facts.nodes import Node, NodeState
 from ..facts.wishes import Wanted, Wish
 from .fleet import Fleet, Occupancy
+from .order.prerequisites import unmet
+from .order.units import unit_of
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -32,10 +37,14 @@ class NoPlace(msgspec.Struct, frozen=True):
     """No node takes the worker; the reason of each, by name."""
 
     reasons: tuple[tuple[str, str], ...]
+    waits: str = ""
+    """What it waits for, whatever the nodes are like."""
 
     @property
     def reason(self) -> str:
         """All in one line."""
+        if self.waits:
+            return self.waits
         if not self.reasons:
             return "no node has joined"
         return "; ".join(f"{name}: {why}" for name, why in self.reasons)
@@ -56,7 +65,7 @@ def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> Plan:
     unplaced: list[NoteUnplaced] = []
     for wish in sorted(fleet.unplaced(), key=_order):
         assignment = fleet.assignments[wish.component_id]
-        found = choose(fleet, occupancy, wish, refused, assignment.target)
+        found = place_of(fleet, occupancy, wish, refused)
         if isinstance(found, NoPlace):
             if found.reason != assignment.reason:
                 unplaced.append(
@@ -64,6 +73,7 @@ def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> Plan:
                 )
             continue
         occupancy.add(wish, found.node.id)
+        occupancy.settle(wish, found.node.id)
         places.append(
             PlaceWorker(
                 component_id=wish.component_id,
@@ -76,9 +86,38 @@ def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> Plan:
     return Plan(tuple(places), tuple(unplaced))
 
 
-def _order(wish: Wish) -> tuple[bool, float, str]:
-    """Workers that may run on one node only come first, then those that need most."""
-    return (wish.pinned is None, -sum(wish.place.needs.values()), wish.component_id)
+def _order(wish: Wish) -> tuple[bool, bool, str, int, float, str]:
+    """Workers that may run on one node only come first, then groups in their order, then the largest."""
+    needs = -sum(wish.place.needs.values())
+    return (wish.pinned is None, not wish.unit, wish.unit, len(wish.beside), needs, wish.component_id)
+
+
+def place_of(
+    fleet: Fleet, occupancy: Occupancy, wish: Wish, denied: frozenset[tuple[str, str]] = frozenset()
+) -> Chosen | NoPlace:
+    """The node for one worker now: what it waits for must be so, and its group keeps together."""
+    if (waits := unmet(fleet, occupancy, wish)) is not None:
+        return NoPlace((), waits)
+    if not wish.unit:
+        return choose(fleet, occupancy, wish, denied, fleet.assignments[wish.component_id].target)
+    return _place_in_unit(fleet, occupancy, wish, denied)
+
+
+def _place_in_unit(
+    fleet: Fleet, occupancy: Occupancy, wish: Wish, denied: frozenset[tuple[str, str]]
+) -> Chosen | NoPlace:
+    """The node of its group; if no member has one, the best of those that take all of them."""
+    unit = unit_of(fleet, wish.unit)
+    home, target = occupancy.home(wish.unit), unit.target
+    if unit.is_leaving or (home is not None and target not in (None, home)):
+        return NoPlace((), f"group {wish.unit} is on its way to another node")
+    if home is None:
+        return choose(fleet, occupancy, wish, denied, target, beside=unit.unplaced)
+    node = fleet.nodes[home]
+    why = _unfit(fleet, occupancy, wish, node, denied)
+    if why is not None:
+        return NoPlace(((node.name, f"{why}; group {wish.unit} runs there"),))
+    return Chosen(node, f"group {wish.unit} runs there")
 
 
 def choose(
@@ -87,14 +126,15 @@ def choose(
     wish: Wish,
     denied: frozenset[tuple[str, str]] = frozenset(),
     target: str | None = None,
+    *,
+    beside: Iterable[Wish] = (),
 ) -> Chosen | NoPlace:
-    """The best node for one worker."""
+    """The best node for one worker, and for those that must run beside it."""
     fitting: list[Node] = []
     reasons: list[tuple[str, str]] = []
+    others = tuple(each for each in beside if each != wish)
     for node in sorted(fleet.nodes.values(), key=lambda each: each.name):
-        why = misfit(fleet, occupancy, wish, node)
-        if why is None and (wish.component_id, node.id) in denied:
-            why = "the engine has no room there"
+        why = _unfit_together(fleet, occupancy, (wish, *others), node, denied)
         if why is None:
             fitting.append(node)
         elif node.state is not NodeState.LEFT:
@@ -103,6 +143,36 @@ def choose(
         return NoPlace(tuple(reasons))
     best = min(fitting, key=lambda node: _rank(fleet, occupancy, wish, node, target))
     return Chosen(best, _why(fleet, wish, best, target))
+
+
+def _unfit_together(
+    fleet: Fleet,
+    occupancy: Occupancy,
+    wishes: tuple[Wish, ...],
+    node: Node,
+    denied: frozenset[tuple[str, str]],
+) -> str | None:
+    """Why a node does not take all of these; None if it does."""
+    added: list[Wish] = []
+    try:
+        for wish in wishes:
+            if (why := _unfit(fleet, occupancy, wish, node, denied)) is not None:
+                return f"{wish.component_id}: {why}" if added else why
+            occupancy.add(wish, node.id)
+            added.append(wish)
+    finally:
+        for wish in added:
+            occupancy.add(wish, node.id, -1)
+    return None
+
+
+def _unfit(
+    fleet: Fleet, occupancy: Occupancy, wish: Wish, node: Node, denied: frozenset[tuple[str, str]]
+) -> str | None:
+    why = misfit(fleet, occupancy, wish, node)
+    if why is None and (wish.component_id, node.id) in denied:
+        return "the engine has no room there"
+    return why
 
 
 def misfit(fleet: Fleet, occupancy: Occupancy, wish: Wish, node: Node) -> str | None:
@@ -183,8 +253,11 @@ def copies(fleet: Fleet) -> tuple[Wish, ...]:
 
 
 def _is_put(present: Wish | None, copy: Wish) -> bool:
-    """Whether the store has the copy: each wish has a revision of its own there."""
-    return present is not None and msgspec.structs.replace(copy, revision=present.revision) == present
+    """Whether the store has the copy: each wish has a revision of its own there, and a task may be done."""
+    if present is None:
+        return False
+    wanted = present.wanted if present.wanted is Wanted.DONE else copy.wanted
+    return msgspec.structs.replace(copy, revision=present.revision, wanted=wanted) == present
 
 
 def _wanted_copies(fleet: Fleet) -> Iterable[Wish]:

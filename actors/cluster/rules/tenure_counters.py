@@ -20,6 +20,7 @@ from ..facts.tenures import Tenure
 
 def carried(tenures: Iterable[Tenure]) -> RememberedWorker:
     """What the next node must know of a worker, from all its tenures."""
+    tenures = sorted(tenures, key=lambda each: each.epoch)
     found = since_reset(tenures)
     if not found:
         return RememberedWorker()
@@ -33,6 +34,8 @@ def carried(tenures: Iterable[Tenure]) -> RememberedWorker:
         failed_at_wall_ms=newest.failed_at_wall_ms if has_failed else None,
         failure_reason=newest.failure_reason if has_failed else None,
         recent_deaths_wall_ms=tuple(deaths[-RECENT_DEATHS:]),
+        timetable=next((each.timetable for each in reversed(tenures) if each.timetable), None),
+        scheduled_since_wall_ms=newest.began_ms,
     )
 
 

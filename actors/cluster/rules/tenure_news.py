@@ -5,11 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...deaths.death import Action
+from ...facts.health_status import Status
 from ...facts.records import RECENT_DEATHS, RememberedWorker
-from ...messages import FailureLifted, WorkerDied, WorkerFailed, WorkerReset
+from ...messages import FailureLifted, StatusChanged, WorkerDied, WorkerFailed, WorkerReset
 from ..facts.tenures import Assignment, Tenure
 
-CountedEvent = WorkerDied | WorkerFailed | WorkerReset | FailureLifted
+CountedEvent = StatusChanged | WorkerDied | WorkerFailed | WorkerReset | FailureLifted
 """The events that change a tenure."""
 
 
@@ -24,6 +25,7 @@ def begun(assignment: Assignment, node_id: str, known: RememberedWorker) -> Tenu
         last_restart_ms=known.last_restart_wall_ms,
         failed_at_wall_ms=known.failed_at_wall_ms,
         failure_reason=known.failure_reason,
+        timetable=known.timetable,
     )
 
 
@@ -36,6 +38,9 @@ def after_event(
     """
     if number <= tenure.noted:
         return tenure
+    if isinstance(event, StatusChanged):
+        is_news = event.new is Status.HEALTHY and tenure.ready_at_ms is None
+        return replace(tenure, ready_at_ms=at_ms, noted=number) if is_news else tenure
     tenure = replace(tenure, noted=number)
     match event:
         case WorkerReset() | FailureLifted():
@@ -62,6 +67,8 @@ def after_event(
                 recent_deaths_ms=(*tenure.recent_deaths_ms, at_ms)[-RECENT_DEATHS:],
                 last_generation=max(tenure.last_generation, death.generation),
             )
+        case WorkerDied(done=True):
+            return replace(tenure, done_at_ms=at_ms)
         case WorkerDied(death=death):
             return replace(
                 tenure,

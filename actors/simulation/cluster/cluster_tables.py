@@ -35,7 +35,7 @@ from ...cluster.cluster_messages import (
 from ...cluster.facts.cases import GiveRuling, Overrule
 from ...cluster.facts.nodes import Node, NodeState
 from ...cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
-from ...cluster.facts.wishes import Wish
+from ...cluster.facts.wishes import Wanted, Wish
 from ...cluster.rules.fencing import next_epoch
 from ...cluster.rules.quorum import may_be_declared_lost
 from ...cluster.rules.tenure_counters import merged
@@ -289,8 +289,18 @@ class ClusterTables:
     def _keep_tenure(self, change: KeepTenure, now_ms: int) -> bool:
         news = change.tenure
         known = self.tenures.setdefault(news.component_id, {})
-        known[news.epoch] = merged(known.get(news.epoch), news)
+        before = known.get(news.epoch)
+        after = known[news.epoch] = merged(before, news)
+        if after.done_at_ms is not None and (before is None or before.done_at_ms is None):
+            self._finish_task(after)
         return True
+
+    def _finish_task(self, tenure: Tenure) -> None:
+        """Want a task no longer that is done under its latest epoch."""
+        wish, known = self.wishes.get(tenure.component_id), self.assignments.get(tenure.component_id)
+        is_latest = known is not None and known.epoch == tenure.epoch
+        if wish is not None and wish.once and is_latest and wish.wanted in (Wanted.RUN, Wanted.PAUSE):
+            self.wishes[wish.component_id] = replace(wish, wanted=Wanted.DONE)
 
     def _set_node_state(self, change: SetNodeState, now_ms: int) -> bool:
         node = self.nodes.get(change.node_id)
@@ -314,6 +324,8 @@ class ClusterTables:
         before = self.wishes.get(wish.component_id)
         if before is not None:
             wish = replace(wish, revision=before.revision + (before.spec != wish.spec))
+            if (before.wanted, wish.wanted, before.spec) == (Wanted.DONE, Wanted.RUN, wish.spec):
+                wish = replace(wish, wanted=Wanted.DONE)
         self.wishes[wish.component_id] = wish
         if not wish.is_template:
             known = self.assignments.get(wish.component_id)

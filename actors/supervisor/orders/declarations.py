@@ -124,7 +124,7 @@ class Declarations:
             known = replace(arrives_with, last_generation=latest)
         spec = self._assigned(spec, known)
         self._workers.adopt(spec, known, self._orders.world(None), arrives=arrives_with is not None)
-        self._schedules.adopt(spec.id)
+        self._schedules.adopt(spec.id, arrives_with)
 
     def _assigned(self, spec: WorkerSpec, known: RememberedWorker) -> WorkerSpec:
         """The spec with the number that the tokens of its epoch are counted from; an epoch keeps it."""

@@ -95,7 +95,7 @@ def parse(text: str, path: Path, *, looks: bool = False) -> Config:
     queues = queues_of(file, served, findings)
     periodic = periodic_of(file, served, findings)
     cluster = cluster_of(file, folder, findings)
-    findings += misfits(cluster, file, groups.values())
+    findings += misfits(cluster, file, groups, together)
     lines = _Places(path, text, raw)
     if findings:
         raise ConfigError(lines.problems(findings, "error"))

@@ -118,7 +118,7 @@ def _prepared(
     stack.enter_context(adopt_orphans(fleet.reap_strangers))
     fleet.event_gateways.open(fleet, config, stack)
     runner = Runner(fleet, Notifier(), launcher)
-    runner.lock = lock
+    runner.lock, runner.results.end_the_run = lock, config.cluster is None
     handing = Handing(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
     handing.spared, runner.handing, fleet.upgrades = spared, handing, handing
     runner.listen()
@@ -211,7 +211,7 @@ class Runner:
         self._status_queued = False
         self._next_keepalive = time.monotonic()
         self._stop_signals = 0
-        self._results = TaskResults()
+        self.results = TaskResults()
         self._essential_code = 0
 
     def run(self, left: OwnEstate = NOTHING_LEFT) -> int:
@@ -227,10 +227,10 @@ class Runner:
         }
         self._resume(left.runner.pending)
         with handle_signals(handlers, self._on_main, left.signals) as signals:
-            self._results.restore(left.runner.task_codes)
+            self.results.restore(left.runner.task_codes)
             if self.handing is not None:
                 self.handing.signals, self.handing.pending = signals, self._pending
-                self.handing.task_codes = self._results.codes
+                self.handing.task_codes = self.results.codes
             if left.inheritance is None:
                 self._fleet.start()
             else:
@@ -270,7 +270,7 @@ class Runner:
 
     def tell(self, message: Event) -> None:
         """Receive an event."""
-        if self._results.take(message):
+        if self.results.take(message):
             self._orders.put("check_tasks")
         match message:
             case StoodDown():
@@ -333,7 +333,7 @@ class Runner:
     def _task_code(self) -> int | None:
         """The exit code if all workers are tasks and have ended; None if there is something left to do."""
         try:
-            code = self._results.exit_code(self._fleet.report().workers)
+            code = self.results.exit_code(self._fleet.report().workers)
         except RekindleError:
             return None
         if code is not None:

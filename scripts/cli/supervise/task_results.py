@@ -18,6 +18,8 @@ class TaskResults:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+        self.end_the_run = True
+        """Whether a run that has only tasks is over with them; a node of a cluster may get others."""
 
     def codes(self) -> dict[str, int]:
         """What is known, for the program that replaces this one."""
@@ -44,7 +46,7 @@ class TaskResults:
 
         None if there are other workers, or a task still runs, is to be restarted, stopped or paused.
         """
-        if not workers or not all(self._is_over(each) for each in workers):
+        if not self.end_the_run or not workers or not all(self._is_over(each) for each in workers):
             return None
         failed = (each for each in workers if each.shown is not ShownStatus.DONE)
         return next((self._codes.get(each.component_id) or FAILED for each in failed), 0)

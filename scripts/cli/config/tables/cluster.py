@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 
-from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.spec.policies.group import GroupExhausted
 
 from ..file_tables import Cluster, Given, arguments
 from ..model import WorkerTable
 from ..paths import absolute
 from ..problems import ConfigFinding
+from .groups import GroupTables, workers_of
 
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
@@ -71,36 +72,54 @@ def _address_problem(cluster: Cluster) -> str | None:
     return None
 
 
-def misfits(cluster: Cluster | None, file: Given, groups: Iterable[WorkerTable]) -> Iterator[ConfigFinding]:
-    """What a file with `[cluster]` may not have yet, and what one without it has in vain."""
-    for group in groups:
+def misfits(
+    cluster: Cluster | None, file: Given, groups: Mapping[str, WorkerTable], together: GroupTables
+) -> Iterator[ConfigFinding]:
+    """What a file with `[cluster]` may not have, and what one without it has in vain."""
+    for group in groups.values():
         here = ("worker", group.name)
         if cluster is None:
             if "place" in file["worker"][group.name]:
                 yield ConfigFinding((*here, "place"), "is for a file with a [cluster] table")
             continue
-        for key, reason in _unfit(group.template):
-            yield ConfigFinding((*here, key), reason)
-        if group.waits_for:
-            yield ConfigFinding((*here, "after"), _ACROSS)
+        if group.template.essential is not False:
+            yield ConfigFinding((*here, "essential"), _ESSENTIAL)
+        for name in _everywhere(group.waits_for, groups, together):
+            reason = f"{name} runs on each node (place.everywhere): it is not one worker to wait for"
+            yield ConfigFinding((*here, "after"), reason, list(group.waits_for))
         if group.place.everywhere and group.count != 1:
             reason = "must be 1 with place.everywhere: one copy runs on each node"
             yield ConfigFinding((*here, "count"), reason, group.count)
-    if cluster is not None and file.get("group"):
-        reason = "is not supported in a cluster yet: its members may run on different nodes"
-        yield ConfigFinding(("group",), reason)
+    if cluster is not None:
+        yield from _unfit_groups(groups, together)
 
 
-_ACROSS = "is not supported in a cluster yet: the workers may run on different nodes"
+_ESSENTIAL = (
+    "is not possible in a cluster: it would end the supervisor of one node, and its workers would go on"
+    " elsewhere; have an alert on worker_failed instead"
+)
 
 
-def _unfit(spec: WorkerSpec) -> Iterator[tuple[str, str]]:
-    if spec.schedule is not None:
-        yield (
-            "every" if spec.schedule.every else "cron",
-            ("is not supported in a cluster yet: each node would begin the schedule again"),
+def _unfit_groups(groups: Mapping[str, WorkerTable], together: GroupTables) -> Iterator[ConfigFinding]:
+    inner = {word for each in together.values() for word in each.members}
+    for name, group in together.items():
+        here = ("group", name)
+        if group.essential is not False:
+            yield ConfigFinding((*here, "essential"), _ESSENTIAL)
+        if group.on_exhausted is GroupExhausted.ESCALATE and name not in inner:
+            reason = "must be fail in a cluster for an outermost group: escalate ends a node's supervisor"
+            yield ConfigFinding((*here, "on_exhausted"), reason, str(group.on_exhausted))
+        for member in _everywhere(group.members, groups, together):
+            reason = f"{member} runs on each node (place.everywhere), a group on one"
+            yield ConfigFinding((*here, "members"), reason, list(group.members))
+
+
+def _everywhere(
+    words: Iterable[str], groups: Mapping[str, WorkerTable], together: GroupTables
+) -> Iterator[str]:
+    """The worker tables among these words that run on each node."""
+    for word in words:
+        names = (
+            workers_of(word, together) if word in together else [word.split(":")[1] if ":" in word else word]
         )
-    elif spec.is_task:
-        yield "kind", "must be service in a cluster: a task would run again on each node that it comes to"
-    if spec.essential is not False:
-        yield "essential", "is not supported in a cluster yet: it would stop the supervisor of one node"
+        yield from (name for name in names if name in groups and groups[name].place.everywhere)

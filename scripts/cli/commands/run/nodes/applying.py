@@ -102,4 +102,8 @@ def _changes(read: ClusterRead, wanted: Mapping[str, Wish]) -> dict[str, dict[st
 
 
 def _content(wish: Wish) -> tuple[object, ...]:
-    return wish.spec, wish.place, wish.group, wish.min_healthy, wish.wanted
+    from rekindle.actors.cluster.facts.wishes import Wanted
+
+    wanted = Wanted.RUN if wish.wanted is Wanted.DONE else wish.wanted
+    order = wish.once, wish.unit, wish.beside, dict(wish.after)
+    return wish.spec, wish.place, wish.group, wish.min_healthy, wanted, order

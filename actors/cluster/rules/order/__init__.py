@@ -1,0 +1,1 @@
+"""Pure: what is placed together, and what before what."""
