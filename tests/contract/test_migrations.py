@@ -17,7 +17,14 @@ from tests.contract.records import death, known
 from rekindle.actors.errors import StoreTooNewError
 from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
-from rekindle.persistence.schema.migrate import REVISIONS, VERSION_TABLE, alembic_config, downgrade, upgrade
+from rekindle.persistence.schema.migrate import (
+    COMPATIBLE_FROM,
+    REVISIONS,
+    VERSION_TABLE,
+    alembic_config,
+    downgrade,
+    upgrade,
+)
 from rekindle.persistence.schema.models import Model
 from rekindle.persistence.schema.tables import JOB
 from rekindle.persistence.store import SqlStore
@@ -113,6 +120,31 @@ def test_the_list_of_revisions_equals_the_migrations(sql_store: SqlStore) -> Non
         script = ScriptDirectory.from_config(alembic_config(connection))
     assert tuple(reversed([one.revision for one in script.walk_revisions()])) == REVISIONS
     assert script.get_current_head() == REVISIONS[-1]
+
+
+def columns(engine: Engine) -> dict[tuple[str, str], tuple[str, bool]]:
+    """By table and column: the type, and whether a row may leave it out."""
+    with engine.connect() as connection:
+        found = inspect(connection)
+        return {
+            (table, each["name"]): (str(each["type"]), each["nullable"] or each["default"] is not None)
+            for table in OURS & set(found.get_table_names())
+            for each in found.get_columns(table)
+        }
+
+
+def test_what_came_after_the_oldest_compatible_revision_takes_nothing_from_older_nodes(
+    sql_store: SqlStore, rows: Engine
+) -> None:
+    """Nodes of that revision go on with the newest tables: raise COMPATIBLE_FROM if they cannot."""
+    newest = columns(rows)
+    downgrade(sql_store._writer, COMPATIBLE_FROM)
+    older = columns(rows)
+    upgrade(sql_store._writer, "test")
+    assert {column for column in older if newest.get(column) != older[column]} == set()
+    old_tables = {table for table, _ in older}
+    added = {column: known for column, known in newest.items() if column not in older}
+    assert {column for column, known in added.items() if column[0] in old_tables and not known[1]} == set()
 
 
 def test_the_tables_of_a_host_are_left_alone(address: str, host_tables: Engine) -> None:
