@@ -110,7 +110,7 @@ class SuspectTables:
             self._tables.nodes[node_id] = replace(node, held=state)
 
     def _attribute(self, node_id: str, now_ms: int) -> None:
-        """Have the deaths on a node count against nobody, where it was convicted for their time."""
+        """Refund the deaths on a node, if it was convicted for their time."""
         for each in convictions(self.rulings[node_id]):
             until = now_ms if each.until_ms is None else each.until_ms
             for key, life in list(self.lives.items()):

@@ -67,7 +67,7 @@ class PostgresMachine:
 
     @property
     def local_url(self) -> str:
-        """The address for whoever checks: no cable leads there."""
+        """The address for the check of the run: it needs no cable."""
         return f"postgresql://postgres@/postgres?host={self._sockets}"
 
     def start(self) -> None:
