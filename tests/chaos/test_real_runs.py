@@ -94,6 +94,33 @@ def test_every_entry_of_a_run_carries_the_time_of_the_scenario(tmp_path: Path) -
     assert times[0] == 0.0
 
 
+class SlowToBegin(RealRun):
+    """A run on a busy machine: what was left is committed before the next supervisor may begin."""
+
+    def _count(self) -> None:
+        super()._count()
+        if self._lives == 2:
+            assert eventually(lambda: ("mayfly", 1) in [each[:2] for each in self.database.deaths()])
+            eventually(self._is_noted, 0.5)  # it was, before the supervisor counted as started
+
+    def _is_noted(self) -> bool:
+        published = (each for each in self._entries() if isinstance(each, EventPublished))
+        return [each.event for each in published].count("worker_died") == 2
+
+
+def test_what_is_left_of_a_former_supervisor_is_judged_alike_on_a_busy_machine(tmp_path: Path) -> None:
+    """The event of a death that ended with a supervisor was noted before the next one counted as started.
+
+    It looked like a second death of a process that the former supervisor had decided on.
+    """
+    scenario = Scenario("uncommitted", 40.0).worker("mayfly", dies_after(6), restart=DYING)
+    scenario = scenario.at(4).database("locked", for_s=8).at(9).kill_supervisor(back_after_s=10)
+    outcome = SlowToBegin(scenario, draw(scenario, 0), 5.0, tmp_path).run(0)
+    decided = [(each.generation, each.cause) for each in outcome.history.of(Decided)]
+    assert decided[:2] == [(1, "exited"), (1, "supervisor_lost")]
+    assert (outcome.violations, outcome.unmet) == ((), ()), "\n".join(lines(outcome.history))
+
+
 def test_an_upgraded_supervisor_goes_on_with_its_processes_and_delays(tmp_path: Path) -> None:
     scenario = Scenario("upgraded", 60.0).worker("steady").worker("mayfly", dies_after(3), restart=DYING)
     scenario = scenario.at(5).upgrade_supervisor(times=2).during("backoff", "mayfly").upgrade_supervisor()

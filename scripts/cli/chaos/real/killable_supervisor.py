@@ -110,6 +110,9 @@ class Host:
             self.recorder.take_over(taken[0].recorder)
             self.store.state = taken[0].database
         self._lock = threading.Lock()
+        self._publishing = threading.Lock()
+        self._unnoted: list[messages.Event] | None = []
+        """What was published before the supervisor counts as started; None: it does."""
 
     def _stored(self, entry: Stored | EventsStored | JobReleased) -> None:
         if isinstance(entry, Stored):
@@ -128,8 +131,7 @@ class Host:
     def run(self) -> None:
         """Supervise until standard input ends."""
         self.system.open()
-        note, now = self.journal.note, self.journal.now
-        self.system.subscribe(_Receiver(lambda event: note(event_entry(now(), event))))
+        self.system.subscribe(_Receiver(self._published))
         # Not buffered: what was not read is for the program that follows an upgrade.
         with open(0, "rb", buffering=0, closefd=False) as orders:
             if self._begin(orders.readline):
@@ -141,17 +143,35 @@ class Host:
     def _begin(self, next_order: Callable[[], bytes]) -> bool:
         """Start the workers when the scenario says so, or go on with them; whether there are any."""
         if self._is_upgraded:
+            self._note_published()
             self.system.go_on()
             self.send({"upgraded": True})
             return True
+        # What ended with the former supervisor is decided before this one counts as started.
+        self.system.report()
         self.send({"mark": self.system.mark})
         order = json.loads(next_order() or "null")
         if order is None:
             return False
         self.plan.epoch = order["epoch"]
         self.journal.note(SupervisorStarted(self.journal.now(), order["life"], self.journal.wall_now()))
+        self._note_published()
         self.system.start()
         return True
+
+    def _published(self, event: messages.Event) -> None:
+        """Note an event; one that is published before the supervisor counts as started, after its start."""
+        with self._publishing:
+            if self._unnoted is not None:
+                self._unnoted.append(event)
+                return
+        self.journal.note(event_entry(self.journal.now(), event))
+
+    def _note_published(self) -> None:
+        with self._publishing:
+            for event in self._unnoted or ():
+                self.journal.note(event_entry(self.journal.now(), event))
+            self._unnoted = None
 
     def _upgrade(self) -> None:
         """Execute this program again, unless it could not take over now."""
