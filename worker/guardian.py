@@ -7,7 +7,8 @@ Then follows:
 - `cgroup PATH` and a newline: the control group of all workers, if they have one.
 - `lease SECONDS` and a newline, on a node of a cluster: until then on CLOCK_BOOTTIME the workers may run.
   If no later time has come by then, the guardian kills every process with the mark of the system, and goes
-  on waiting: the supervisor may be frozen, and the cluster starts the workers elsewhere.
+  on waiting: the supervisor may be frozen, and the cluster starts the workers elsewhere. Workers of the
+  node itself (`REKINDLE_WORKER=system:…`) and their children live on: they need no lease.
 - `done` and a newline: the supervisor has ended all of its workers. Exit 0.
 - end of file without it, or the end of the supervisor's process while a fork of it holds the
   pipe open: the supervisor is gone. After a grace period in which workers end themselves, the
@@ -44,6 +45,9 @@ LONGEST = 8192
 CALM_SCANS = 2
 """Empty scans in a row that end the sweep: a single one can miss a process that is forking."""
 
+
+OF_THE_NODE = "system:"
+"""The prefix of the ids of workers that need no lease."""
 
 SYSTEM_BITS, START_BITS = 26, 36
 
@@ -118,12 +122,15 @@ def end_cgroup(path: str) -> None:
             time.sleep(PAUSE_S)  # a process in it has not ended yet
 
 
-def sweep(mark: str, within_s: float) -> bool:
-    """Kill all marked processes, and the ones that they start meanwhile; False if some are left."""
+def sweep(mark: str, within_s: float, spared: str = "") -> bool:
+    """Kill all marked processes, and the ones that they start meanwhile; False if some are left.
+
+    Those of workers whose ids begin with `spared`, if that is given, live on.
+    """
     deadline = time.monotonic() + within_s
     calm = 0
     while calm < CALM_SCANS:
-        found = marked_processes(mark)
+        found = [each for each in marked_processes(mark) if not (spared and each[1].startswith(spared))]
         calm = 0 if found else calm + 1
         for pid, _ in found:
             _kill(pid, mark)
@@ -183,7 +190,7 @@ class _Received:
             found = dict(poll.poll(None if left is None else max(0.0, min(left, GLANCE_S)) * 1000))
             if not found:
                 if left is not None and left <= 0:
-                    sweep(mark, SWEEP_S)
+                    sweep(mark, SWEEP_S, OF_THE_NODE)
                     swept = lease
                 continue
             # The pipe first: it may still hold the `done` of a supervisor that has ended.

@@ -334,6 +334,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     component_id: str
     epoch: int
     node_id: str | None
+    engine_node: str = ""
+    """What the engine calls the node."""
     needs: Resources = Resources()
     labels: Mapping[str, str] = {}
 

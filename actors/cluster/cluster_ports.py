@@ -54,8 +54,11 @@ class Engine(Protocol):
         """Reserve room for a worker. Answers: Granted, Denied, EngineAway."""
         ...
 
-    def release(self, component_id: str, epoch: int) -> None:
-        """Give a reservation back."""
+    def keep(self, claims: tuple[Claim, ...]) -> None:
+        """Have exactly these reservations: missing ones are made, all others of the cluster removed.
+
+        So one that leaked, because an agent was killed, does not last.
+        """
         ...
 
     def want_agent(self, engine_node: str) -> None:

@@ -9,7 +9,6 @@ believe to lead do no harm. It ends with its system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from loguru import logger
@@ -37,8 +36,7 @@ from .cluster_messages import (
 )
 from .cluster_ports import ClusterStore, Engine
 from .facts.cases import GiveRuling
-from .facts.nodes import Resources
-from .rules import court, moving, placement, silence
+from .rules import court, moving, placement, room, silence
 from .rules.fleet import Fleet, fleet
 from .rules.lease import Terms
 
@@ -48,6 +46,8 @@ JUDGE_S = 2.0
 """How often it reads the lives of processes, and judges the nodes by them."""
 GRANT_S = 5.0
 """How long the engine may take to answer; then the placement goes on without it."""
+KEEP_S = 5.0
+"""How often the engine is told what should be reserved, if nothing changes."""
 
 
 class Coordinator(ResilientActor):
@@ -76,6 +76,10 @@ class Coordinator(ResilientActor):
         """Placements that wait for the engine, by component, and since when."""
         self._is_engine_away = False
         self._judged = -JUDGE_S
+        self._offers: dict[str, NodeOffered] = {}
+        """The last of each machine."""
+        self._kept: tuple[tuple[Claim, ...], float] = (), 0.0
+        """What the engine was told to reserve, and when."""
 
     def on_start(self) -> None:
         """Read the cluster for the first time."""
@@ -105,9 +109,11 @@ class Coordinator(ResilientActor):
             case EngineAway(why=why):
                 self._engine_is_away(why)
             case EngineBack():
-                self._is_engine_away = False
-            case NodeOffered() | NodeWithdrawn():
-                pass  # A lease decides who is alive; agents register their nodes themselves.
+                self._engine_is_back()
+            case NodeOffered(engine_node=engine_node):
+                self._offers[engine_node] = message
+            case NodeWithdrawn():
+                pass  # A lease decides who is alive; the last offer serves.
             case _:
                 self.unexpected(message)
 
@@ -129,7 +135,7 @@ class Coordinator(ResilientActor):
         if not answer.leads:  # It watches all the same: if it leads next, it knows who has been silent.
             self._claimed.clear()
             return
-        found = fleet(answer)
+        found = room.offered(fleet(answer), self._offers)
         self._declare_lost(found, now)
         if answer.judged:
             for ruling in court.given(answer, found, self._suspects):
@@ -166,13 +172,18 @@ class Coordinator(ResilientActor):
                 self._claimed.pop(place.component_id, None)
                 self._try(place)
             elif waiting is None or waiting[0] != place:
-                if waiting is not None:
-                    self._engine.release(place.component_id, waiting[0].epoch)
                 self._claimed[place.component_id] = place, now
-                self._engine.reserve(_claim(found, place.component_id, place), self.actor_ref)
+                self._engine.reserve(room.claim(found, place.component_id, place.node_id), self.actor_ref)
         for note in made.unplaced:
             self._try(note)
-            self._engine.reserve(_claim(found, note.component_id, None), self.actor_ref)
+        self._keep_room(found, now)
+
+    def _keep_room(self, found: Fleet, now: float) -> None:
+        """Tell the engine all that should be reserved, if that has changed, and now and then."""
+        claims = room.reservations(found, {id_: place.node_id for id_, (place, _) in self._claimed.items()})
+        if claims != self._kept[0] or now - self._kept[1] > KEEP_S:
+            self._kept = claims, now
+            self._engine.keep(claims)
 
     def _granted(self, claim: Claim) -> None:
         waiting = self._claimed.get(claim.component_id)
@@ -192,6 +203,12 @@ class Coordinator(ResilientActor):
             logger.warning("cluster: the engine is away: {}", why)
         self._is_engine_away = True
 
+    def _engine_is_back(self) -> None:
+        """What was placed without it is reserved now; nothing moves."""
+        if self._is_engine_away:
+            logger.info("cluster: the engine is back")
+        self._is_engine_away, self._kept = False, ((), 0.0)
+
     def _try(self, change: Change) -> None:
         self._store.change(change, self.actor_ref)
 
@@ -201,8 +218,6 @@ class Coordinator(ResilientActor):
             self._read()  # Its workers are free: they are placed at once.
         if isinstance(change, GiveRuling) and applied:
             self._ruled(change)
-        if isinstance(change, PlaceWorker) and not applied:
-            self._engine.release(change.component_id, change.epoch)
 
     def _ruled(self, ruling: GiveRuling) -> None:
         kind = ruling.case.__struct_config__.tag
@@ -211,16 +226,3 @@ class Coordinator(ResilientActor):
 
     def _later(self, delay_s: float, message: Any) -> None:
         self._runtime.timers.after(delay_s, self.actor_ref, message)
-
-
-def _claim(found: Fleet, component_id: str, place: PlaceWorker | None) -> Claim:
-    """The reservation of a placement; without one it is demand for more machines."""
-    wish = found.wishes[component_id]
-    needs: Mapping[str, float] = wish.place.needs
-    return Claim(
-        component_id=component_id,
-        epoch=found.assignments[component_id].epoch,
-        node_id=None if place is None else place.node_id,
-        needs=Resources(amounts=needs),
-        labels=wish.place.labels,
-    )

@@ -15,7 +15,7 @@ class NoEngine:
         pinned = claim.node_id is not None
         tell(receiver, Granted(claim) if pinned else Denied(claim, "no engine can start a machine"))
 
-    def release(self, component_id: str, epoch: int) -> None:
+    def keep(self, claims: tuple[Claim, ...]) -> None:
         """Nothing was reserved outside the database."""
 
     def want_agent(self, engine_node: str) -> None:

@@ -103,7 +103,10 @@ class RemoveWorker(msgspec.Struct, frozen=True):
 
 
 class FenceWorkers(msgspec.Struct, frozen=True):
-    """Kill these workers, or all, at once: the node may not run them. `StartWorkers` starts them again."""
+    """Kill these workers, or all that need a lease, at once: the node may not run them.
+
+    `StartWorkers` starts them again.
+    """
 
     reply_to: Receiver | None = None
     ids: tuple[str, ...] | None = None

@@ -134,9 +134,8 @@ class Operations:
                 self._upkeep.recycle_due()
                 self._breakers.specs_changed()
             case FenceWorkers(ids=ids, reply_to=reply_to):
-                there = None if ids is None else tuple(each.id for each in self._choice.known(ids))
-                chosen = self._choice.chosen(there)
-                self._workers.stop(chosen, Urgency.KILL, StopReason.FENCED, reply_to)
+                there = self._choice.leased() if ids is None else tuple(w.id for w in self._choice.known(ids))
+                self._workers.stop(there, Urgency.KILL, StopReason.FENCED, reply_to)
                 self._recheck()
             case RefundRestarts(component_id=id_, restarts=restarts, reply_to=reply_to):
                 self._change((id_,), reply_to, lambda worker, _world: supervision.refund(worker, restarts))

@@ -139,11 +139,11 @@ class Nodes:
             self.start(name)
         until(lambda: all(self.holds_lease(name) for name in names), f"{names} to join")
 
-    def start(self, name: str, *program: str) -> None:
+    def start(self, name: str, *program: str, command: str = "join") -> None:
         """Start the agent of a node; `program` is another `rekindle` than the one of this repository."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.agents[name] = subprocess.Popen(
-                [*(program or (sys.executable, "-m", "rekindle")), "cluster", "join", str(self.file(name))],
+                [*(program or (sys.executable, "-m", "rekindle")), "cluster", command, str(self.file(name))],
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -62,3 +62,12 @@ def test_a_node_with_another_secret_is_refused_while_the_others_hold_their_lease
     nodes.agents["k1"].wait(60)
     nodes.start("k2")
     until(lambda: nodes.holds_lease("k2"), "a node with a new secret to join when it is alone")
+
+
+def test_the_head_of_ray_is_started_on_one_machine_only(nodes: Nodes) -> None:
+    nodes.describe("k1", cluster='engine = "ray"')
+    assert "[cluster] has no join" in nodes.run("cluster", "join", str(nodes.file("k1")), code=2)
+    nodes.describe("k2", cluster='engine = "ray"\njoin = ["10.0.0.1:6390"]')
+    assert "names the head of another machine" in nodes.run("cluster", "up", str(nodes.file("k2")), code=2)
+    nodes.describe("k3")
+    assert 'has no engine = "ray"' in nodes.run("cluster", "up", str(nodes.file("k3")), code=2)

@@ -13,6 +13,7 @@ from rekindle.cli.config.tables.wishes import spec_of, wishes_of
 
 DATABASE = 'database = "postgresql://db/prod"'
 NODE = f'{DATABASE}\n[cluster]\nname = "prod"\n'
+RAY = f'{NODE}engine = "ray"\nsecret_file = "s"\n'
 WEB = '[worker.web]\ncommand = ["./serve", "{n}"]\n'
 
 
@@ -58,7 +59,11 @@ def test_where_workers_may_run_is_read() -> None:
         ('[cluster]\nname = "prod"', "database", "must be postgresql"),
         (f"{DATABASE}\n[cluster]", "cluster.name", "must be a name"),
         (NODE + 'node = "a b"', "cluster.node", "must be a name"),
-        (NODE + 'engine = "ray"', "cluster.engine", "none"),
+        (NODE + 'engine = "nomad"', "cluster.engine", "none, ray"),
+        (NODE + 'engine = "ray"', "cluster.secret_file", "the token of Ray is derived from it"),
+        (NODE + 'join = ["10.0.0.1:6390"]', "cluster.join", 'is for engine = "ray"'),
+        (NODE + "ray_port = 7000", "cluster.ray_port", 'is for engine = "ray"'),
+        (RAY + 'join = ["10.0.0.1"]', "cluster.join", "such as 10.0.0.1:6390"),
         (NODE + "lease_s = 0.5", "cluster.lease_s", "between 1.5 and 300"),
         (NODE + 'listen = "here"', "cluster.listen", "must be ADDRESS:PORT"),
         (NODE + 'listen = "10.0.0.4:8378"', "cluster.listen", "needs a secret_file"),

@@ -21,7 +21,7 @@ from rekindle.actors.messages import (
     WorkerStopped,
     WorkerStopping,
 )
-from rekindle.actors.spec.deployment.assigned import Assigned, stored
+from rekindle.actors.spec.deployment.assigned import OF_THE_NODE, Assigned, stored
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
 
@@ -123,6 +123,17 @@ def test_restarts_that_another_node_was_at_fault_for_count_no_longer(node: Simul
     node.tell(RefundRestarts(W, 3))
     node.run(1)
     assert node.status().restart_count == 0
+
+
+def test_a_fence_spares_the_workers_of_the_node_itself(node: SimulatedSystem) -> None:
+    """Such as its Ray: they need no lease."""
+    ours = f"{OF_THE_NODE}ray:0"
+    node.tell(AddWorker(replace(worker(), id=ours)))
+    node.tell(AddWorker(assigned(7)))
+    node.run(1)
+    node.tell(FenceWorkers())
+    node.run(10)
+    assert (node.status(ours).shown, node.status().shown) == (ShownStatus.HEALTHY, ShownStatus.STOPPED)
 
 
 def test_a_node_announces_each_epoch_once(node: SimulatedSystem) -> None:

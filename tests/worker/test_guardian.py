@@ -179,6 +179,18 @@ def test_a_guardian_kills_the_workers_of_a_frozen_supervisor_when_their_lease_en
     assert guardian.poll() is None
 
 
+def test_the_end_of_a_lease_spares_the_workers_of_the_node_itself(
+    guardian: subprocess.Popen[bytes], spawn: Spawn
+) -> None:
+    ours = spawn(SLEEP, REKINDLE_WORKER="system:ray:0")
+    worker = spawn(SLEEP, REKINDLE_WORKER="worker:web:0")
+    lease(guardian, 0.2)
+    assert worker.wait(DEADLINE_S) == -signal.SIGKILL
+    assert ours.poll() is None
+    guardian.communicate(timeout=DEADLINE_S)  # the supervisor is gone: nothing is spared
+    assert ours.wait(DEADLINE_S) == -signal.SIGKILL
+
+
 def test_a_lease_that_is_renewed_in_time_ends_no_worker(
     guardian: subprocess.Popen[bytes], spawn: Spawn
 ) -> None:

@@ -43,8 +43,8 @@ class EnginePort:
         answer = Denied(claim, "no machine can be started") if claim.node_id is None else Granted(claim)
         self._node.later(ANSWERS_S, receiver, answer)
 
-    def release(self, component_id: str, epoch: int) -> None:
-        """Give a reservation back: there is always room."""
+    def keep(self, claims: tuple[Claim, ...]) -> None:
+        """Have exactly these reservations: there is always room."""
 
     def want_agent(self, engine_node: str) -> None:
         """Every machine has an agent."""

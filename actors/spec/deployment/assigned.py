@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+OF_THE_NODE = "system:"
+"""The prefix of the ids of workers that belong to their node: they need no lease, and no lease ends them."""
+
 META = "epoch:"
 """The prefix of the setting that keeps the latest epoch of a worker on this node; its id follows.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...messages import Refused
+from ...spec.deployment.assigned import OF_THE_NODE
 from ...spec.worker_spec import WorkerSpec
 from ...supervision.worker import Worker
 from ..workers import Workers
@@ -42,6 +43,10 @@ class ChosenWorkers:
     def chosen(self, ids: Ids) -> tuple[str, ...]:
         """These workers, or all."""
         return tuple(worker.id for worker in self._workers) if ids is None else ids
+
+    def leased(self) -> tuple[str, ...]:
+        """All that may not run when the lease of their node is over."""
+        return tuple(id_ for id_ in self.chosen(None) if not id_.startswith(OF_THE_NODE))
 
     def known(self, ids: tuple[str, ...]) -> list[Worker]:
         """The workers with these ids, without those that do not exist."""

@@ -108,7 +108,22 @@ class Cluster:
 
     name: str = setting("", "The name of the cluster: a database belongs to one.")
     node: str = setting("", "The name of this machine in the cluster; by default that of the host.")
-    engine: Literal["none"] = setting("none", "What knows the machines; none: the nodes that join.")
+    engine: Literal["none", "ray"] = setting(
+        "none", "What knows the machines and reserves room; none: the nodes that join, ray: a Ray cluster."
+    )
+    join: tuple[str, ...] = setting(
+        (),
+        "With engine = ray: the address of Ray's head, ADDRESS:PORT, on all machines but the first, which "
+        "has the head. Of several, the first that answers.",
+    )
+    ray_port: int = setting(
+        6390,
+        "With engine = ray: the first of the 510 ports that Ray uses here; its head listens at it.",
+        least=1024,
+        most=65025,
+    )
+    attached: str | None = None
+    """The Ray that runs on this machine already; set by the command that attaches to it."""
     lease_s: float = setting(
         3.0,
         "How long a node may run its workers after it was last heard of. The same on all nodes.",

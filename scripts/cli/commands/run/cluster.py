@@ -8,7 +8,7 @@ from ..help import Subcommands
 from .nodes.applying import apply
 from .nodes.balance import rebalance
 from .nodes.explanation import explain
-from .nodes.joining import join, leave
+from .nodes.joining import join, leave, up
 from .nodes.looking import status
 from .nodes.steering import cordon, drain, forget, move, uncordon
 from .nodes.trying import try_
@@ -30,6 +30,6 @@ def cluster() -> None:
     """
 
 
-for _command in (join, leave, apply, status, explain, cordon, uncordon, drain, move, rebalance, forget):
+for _command in (up, join, leave, apply, status, explain, cordon, uncordon, drain, move, rebalance, forget):
     cluster.add_command(_command)
 cluster.add_command(try_, "try")

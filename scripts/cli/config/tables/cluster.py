@@ -50,9 +50,26 @@ def _findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
         yield ConfigFinding(("cluster", "node"), reason, cluster.node)
     if (reason_not := _address_problem(cluster)) is not None:
         yield ConfigFinding(("cluster", "listen"), reason_not, cluster.listen)
+    yield from _engine_findings(cluster, table)
     for name, amount in cluster.capacity.items():
         if not 0.0 <= amount < float("inf"):
             yield ConfigFinding(("cluster", "capacity", name), "must be 0 or more", amount)
+
+
+def _engine_findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
+    if cluster.engine != "ray":
+        for key in ("join", "ray_port"):
+            if key in table:
+                yield ConfigFinding(("cluster", key), 'is for engine = "ray"', table[key])
+        return
+    if cluster.secret_file is None:
+        reason = 'must be set with engine = "ray": the token of Ray is derived from it'
+        yield ConfigFinding(("cluster", "secret_file"), reason)
+    for address in cluster.join:
+        found = _ADDRESS.fullmatch(address)
+        if found is None or not 0 < int(found["port"]) < 65536:
+            reason = "must be the address of Ray's head, such as 10.0.0.1:6390"
+            yield ConfigFinding(("cluster", "join"), reason, address)
 
 
 def _address_problem(cluster: Cluster) -> str | None:

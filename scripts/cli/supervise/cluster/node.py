@@ -21,7 +21,6 @@ from rekindle.actors.cluster.courier_messages import ShipDue
 from rekindle.actors.cluster.facts.nodes import Node, Resources
 from rekindle.actors.cluster.history_courier import TOPICS as HISTORY
 from rekindle.actors.cluster.history_courier import HistoryCourier
-from rekindle.actors.cluster.no_engine import NoEngine
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.cluster.rules.lease import terms
 from rekindle.actors.errors import StoreUnavailableError
@@ -40,6 +39,7 @@ from ...config import Config
 from ...config.file_tables import Cluster
 from ...config.tables.wishes import spec_of
 from ..fleet import Fleet
+from .node_engine import engine_of
 from .node_fleet import NodeFleet
 
 RETRY_S = 1.0
@@ -61,6 +61,7 @@ class ClusterNode:
         assert settings is not None
         assert config.shared_database is not None
         self._agent: pykka.ActorRef[Any] | None = None
+        self._coordinator: pykka.ActorRef[Any] | None = None
         secret = _secret(settings)
         self._peers = UdpPeers(
             settings.listen, cluster=settings.name, secret=secret, receiver=lambda: self._agent
@@ -77,6 +78,9 @@ class ClusterNode:
         self._jobs = jobs
         self._runtime = ThreadRuntime()
         machine = _machine(config, settings, self._peers.address, fleet.mark)
+        self._engine = engine_of(settings, secret, machine, config.state_dir, lambda: self._coordinator)
+        for spec in self._engine.specs:
+            fleet.add(spec)
         self._start(fleet, config, journal, machine, settings)
 
     @property
@@ -131,12 +135,12 @@ class ClusterNode:
         fleet.subscribe(history, *HISTORY)
         for each in (courier, history):
             each.tell(ShipDue())
-        self._runtime.start(
+        self._coordinator = self._runtime.start(
             Coordinator,
             times,
             runtime=self._runtime,
             store=self._store,
-            engine=NoEngine(),
+            engine=self._engine.port,
             clock=clock,
             suspects=settings.suspects,
         )
@@ -146,6 +150,7 @@ class ClusterNode:
 
     def close(self) -> None:
         """End the actors; the workers have ended, and the lease runs out by itself."""
+        self._engine.close()
         self._runtime.close()
         self._host.close()
         self._jobs.close()
@@ -192,8 +197,9 @@ def shared_jobs(config: Config, store: Store) -> SharedJobs:
 
 
 def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
+    id_ = _node_id(config.state_dir)
     return Node(
-        id=_node_id(config.state_dir),
+        id=id_,
         name=settings.node,
         address=address,
         boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
@@ -201,6 +207,7 @@ def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
         labels=dict(settings.labels),
         capacity=Resources(amounts=dict(settings.capacity)),
         run=run,
+        engine_node=id_ if settings.attached is None else address.rpartition(":")[0].strip("[]"),
     )
 
 

@@ -1,20 +1,29 @@
-"""`rekindle cluster join`, `leave`."""
+"""`rekindle cluster up`, `join`, `leave`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ....console.exits import BAD_USAGE, say
 from ....render.text import printable
 from .departures import end_with, wait_for_departure
 from .desk import file_argument, loaded, node_named, opened, operator
 
+if TYPE_CHECKING:
+    from ....config import Config
+
+
+_log_json = click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
+_verbose = click.option("--verbose", "-v", is_flag=True, help="Log debug messages too.")
+
 
 @click.command()
 @file_argument
-@click.option("--log-json", is_flag=True, help="Write the log as JSON lines.")
-@click.option("--verbose", "-v", is_flag=True, help="Log debug messages too.")
+@_log_json
+@_verbose
 def join(file: Path, log_json: bool, verbose: bool) -> None:
     """Make this machine a node of the cluster, until SIGINT or SIGTERM.
 
@@ -22,23 +31,62 @@ def join(file: Path, log_json: bool, verbose: bool) -> None:
     of the file by itself: the cluster runs what was applied. A node that is back within its lease
     goes on with its workers; a node that is away for longer loses them to others.
 
+    With engine = "ray" it also runs the Ray of this machine, which joins the head that the file names.
+
     The node's own supervisor answers as usual: status, explain, history and output show its workers.
 
     \b
       $ rekindle cluster join prod.toml
     Exit codes: those of a run.
     """
+    config = loaded(file)
+    assert config.cluster is not None
+    if config.cluster.engine == "ray" and not config.cluster.join:
+        say(
+            f"{file}: [cluster] has no join: set it to the address of Ray's head, "
+            f"or start the first machine with: rekindle cluster up {file}"
+        )
+        raise SystemExit(BAD_USAGE)
+    _run(config, log_json, verbose)
+
+
+@click.command()
+@file_argument
+@_log_json
+@_verbose
+def up(file: Path, log_json: bool, verbose: bool) -> None:
+    """Make this machine the first node of a cluster with engine = "ray", until SIGINT or SIGTERM.
+
+    It runs the head of Ray as well, and starts it again when it dies; workers do not notice. The other
+    machines have join = ["ADDRESS:6390"] in their files, with the address of this one, and join.
+
+    \b
+      $ rekindle cluster up prod.toml
+    Exit codes: those of a run.
+    """
+    config = loaded(file)
+    assert config.cluster is not None
+    if config.cluster.engine != "ray" or config.cluster.join:
+        why = "names the head of another machine" if config.cluster.join else 'has no engine = "ray"'
+        say(f"{file}: [cluster] {why}, so nothing is to be up first; use: rekindle cluster join {file}")
+        raise SystemExit(BAD_USAGE)
+    _run(config, log_json, verbose)
+
+
+def _run(config: Config, log_json: bool, verbose: bool) -> None:
     from rekindle.actors import RekindleError
     from rekindle.actors.errors import StoreUnavailableError
 
+    from ....supervise.cluster.ray_admission import check_ray
     from ....supervise.log import close, set_up
     from ....supervise.runner import run as run_workers
 
-    config = loaded(file)
+    assert config.cluster is not None
     for warning in config.warnings:
         click.echo(str(warning), err=True)
     set_up(as_json=log_json, verbose=verbose)
     try:
+        check_ray(config.cluster, config.state_dir)
         raise SystemExit(run_workers(config.as_node()))
     except StoreUnavailableError as error:
         raise click.ClickException(str(error)) from None

@@ -1,0 +1,68 @@
+"""Whether this machine may join its Ray, before anything starts: told in a sentence, within seconds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from loguru import logger
+
+from rekindle.actors.gateways.gateway_errors import GatewayError, MissingExtraError
+from rekindle.actors.gateways.ray.head_check import AWAY, REFUSED, is_reached
+from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token, token_environment, write_private
+from rekindle.actors.gateways.secret_file import read_secret
+
+from ...config.file_tables import Cluster
+
+CHECK_S = 10.0
+"""For a machine that is busy; Ray takes a second to import."""
+
+
+def check_ray(settings: Cluster, state_dir: Path) -> None:
+    """Ask the head, if this machine has not got it, whether it takes us. A head that is away may come back.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        GatewayError: the head refuses our token, or runs other versions.
+    """
+    if settings.engine != "ray":
+        return
+    if find_spec("ray") is None:
+        raise MissingExtraError('engine = "ray"', "cluster")
+    environment = dict(os.environ)
+    if settings.attached is None:
+        assert settings.secret_file is not None
+        file = state_dir / TOKEN_NAME
+        write_private(file, token(read_secret(Path(settings.secret_file)), settings.name))
+        environment |= token_environment(file)
+    addresses = settings.join if settings.attached is None else (settings.attached,)
+    for address in addresses:
+        if is_reached(address):
+            _ask(address, environment)
+            return
+    if addresses:
+        logger.warning("cluster: the head of Ray at {} does not answer yet", ", ".join(addresses))
+
+
+def _ask(address: str, environment: dict[str, str]) -> None:
+    module = "rekindle.actors.gateways.ray.head_check"
+    try:
+        found = subprocess.run(
+            [sys.executable, "-m", module, address],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=CHECK_S,
+        )
+    except subprocess.TimeoutExpired:
+        logger.warning("cluster: the head of Ray at {} does not answer yet", address)
+        return
+    said = found.stdout.strip().rpartition("\n")[2]
+    if found.returncode == REFUSED:
+        raise GatewayError(said or f"Ray cannot be used: {found.stderr.strip()[-300:]}")
+    if found.returncode == AWAY:
+        logger.warning("cluster: {}", said)

@@ -1,0 +1,76 @@
+"""A real Ray on this machine: two nodes on loopback addresses, whose head dies and comes back."""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+
+from tests.cluster.nodes import Nodes, until
+from tests.cluster.ray_nodes import HEAD, WORKERS, RayNodes, RayUser
+from tests.services import unavailable
+
+W = tuple(f"worker:web:{number}" for number in range(WORKERS))
+
+
+def test_ray_reserves_room_and_its_head_may_die_and_come_back(nodes: Nodes) -> None:
+    """One story, since Ray takes long to start."""
+    if find_spec("ray") is None:
+        unavailable("ray is not installed")
+    ray = RayNodes(nodes)
+    ray.up()
+    _ray_grants_and_denies(ray)
+    _a_wrong_secret_is_told_in_a_sentence(ray)
+    _the_head_dies_and_comes_back(ray)
+
+
+def _ray_grants_and_denies(ray: RayNodes) -> None:
+    """A slot that another user of Ray has taken is not given away, although the node seems to have it."""
+    with RayUser(ray) as user:
+        user.say("take", ray.ids()["k2"])
+        user.say("leak", ray.ids()["k1"])
+        ray.nodes.apply("k1")
+        until(lambda: ray.placed() == {"k1": 2, "k2": 1, "-": 1}, "three workers to be placed")
+        until(lambda: "k2: the engine has no room there" in _why_unplaced(ray), "the reason")
+        logs = ray.nodes.log("k1") + ray.nodes.log("k2")
+        assert "Ray has no room for slots=1" in logs
+        until(lambda: "worker:gone:0" not in user.say("show"), "the leaked reservation to be removed")
+        until(lambda: len(user.say("show")) == 3, "a reservation for each worker that runs")
+    until(lambda: ray.placed() == {"k1": 2, "k2": 2}, "the last worker to be placed")
+    ray.nodes.until_runs(*W)
+
+
+def _why_unplaced(ray: RayNodes) -> str:
+    return next((str(each["why"]) for each in ray.nodes.status()["workers"] if not each["node"]), "")
+
+
+def _a_wrong_secret_is_told_in_a_sentence(ray: RayNodes) -> None:
+    ray.describe("k3", HEAD, 40_000, f'join = ["{ray.head}"]')
+    (ray.nodes.folder / "wrong").write_text("another one")
+    (ray.nodes.folder / "wrong").chmod(0o600)
+    file = ray.nodes.file("k3")
+    file.write_text(file.read_text().replace('secret_file = "secret"', 'secret_file = "wrong"'))
+    said = ray.nodes.run("cluster", "join", str(file), code=1)
+    assert f"the head of Ray at {ray.head} refuses the token" in said
+
+
+def _the_head_dies_and_comes_back(ray: RayNodes) -> None:
+    """Nothing stops, what crashes is restarted, and the return of the head changes nothing."""
+    before = {id_: [life.token for life in ray.nodes.lives(id_)] for id_ in W}
+    places = ray.nodes.places()
+    ray.kill_ray("k1")
+    until(lambda: ray.says("k2") != "Ray answers", "the link to notice")
+    crashed = W[0]
+    ray.nodes.crash(crashed)
+    ray.nodes.until_lives(len(before[crashed]) + 1, crashed)
+    ray.until_answers("k1", "k2")
+    back = time.time()
+    ray.nodes.until_runs(*W)
+    until(lambda: all(ray.nodes.traces(id_)[-1].at > back + 2.0 for id_ in W), "some time with the head")
+    after = {id_: [life.token for life in ray.nodes.lives(id_)] for id_ in W}
+    assert {id_: tokens for id_, tokens in after.items() if id_ != crashed} == {
+        id_: tokens for id_, tokens in before.items() if id_ != crashed
+    }
+    assert ray.nodes.places() == places
+    with RayUser(ray) as user:
+        until(lambda: user.say("show") == sorted(W), "a reservation for each worker")
+    ray.nodes.assert_sound(*W)
