@@ -15,6 +15,8 @@ from ..messages import (
     Event,
     Published,
     RunEvent,
+    WorkerDied,
+    WorkerFailed,
     WorkerPlaced,
     WorkerRemoved,
 )
@@ -27,6 +29,7 @@ from .cluster_messages import Changed, JournalShipped, KeepTenure, StoreAway, Te
 from .cluster_ports import TenureStore
 from .courier_messages import CourierMessage, GuardedUntil, ShipDue, TenureBegan, TenuresRead
 from .facts.tenures import Tenure
+from .rules.lapses import Lapses
 from .rules.tenure_counters import merged
 from .rules.tenure_news import CountedEvent, after_event
 
@@ -55,8 +58,12 @@ class Courier(ResilientActor):
         journal: Store,
         epochs: Mapping[str, Assigned],
         agent: Callable[[], Receiver],
+        former_until_ms: int | None = None,
     ) -> None:
-        """Take the ports; `epochs` are the latest ones of former lives, by worker."""
+        """Take the ports; `epochs` are the latest ones of former lives, by worker.
+
+        `former_until_ms` is when the right of the former life ended, by the clock of this machine.
+        """
         super().__init__()
         self._node_id = node_id
         self._runtime, self._store, self._journal = runtime, store, journal
@@ -64,8 +71,8 @@ class Courier(ResilientActor):
         self._tenures: dict[str, Tenure] = {}
         """By worker: its tenure on this node."""
         self._unshipped: dict[tuple[str, int], Tenure] = {}
-        self._guarded_ms: int | None = None
-        """Deaths from this time on do not count: the workers had no right to run any more."""
+        self._lapses = Lapses(former_until_ms)
+        """When the workers had no right to run: their deaths do not count."""
         self._is_shipped = False
         self._is_waiting = False
 
@@ -81,8 +88,8 @@ class Courier(ResilientActor):
                 self._replay(message)
             case TenureBegan(tenure=tenure):
                 self._began(tenure)
-            case GuardedUntil(wall_ms=wall_ms):
-                self._guarded_ms = wall_ms
+            case GuardedUntil(wall_ms=until_ms, at_ms=at_ms):
+                self._lapses = self._lapses.guarded(until_ms, at_ms)
             case Published(event=WorkerRemoved(component_id=id_)):
                 self._ended(id_)
             case Published(event=event) if isinstance(event, CountedEvent):
@@ -129,7 +136,8 @@ class Courier(ResilientActor):
         for record in sorted(records, key=lambda each: each.id):
             event = event_of(record) if record.id > since else None
             if isinstance(event, CountedEvent):
-                tenure = after_event(tenure, record.id, record.at_wall_ms, event)
+                counts = self._counts(event, record.at_wall_ms)
+                tenure = after_event(tenure, record.id, record.at_wall_ms, event, counts=counts)
         return tenure
 
     def _finish_start(self) -> None:
@@ -165,11 +173,15 @@ class Courier(ResilientActor):
         tenure = self._tenures.get(event.component_id)
         if tenure is None:
             return
-        had_right = self._guarded_ms is None or published.at_wall_ms < self._guarded_ms
-        after = after_event(tenure, published.id, published.at_wall_ms, event, counts=had_right)
+        counts = self._counts(event, published.at_wall_ms)
+        after = after_event(tenure, published.id, published.at_wall_ms, event, counts=counts)
         if after != tenure:
             self._tenures[event.component_id] = after
             self._ship(after)
+
+    def _counts(self, event: CountedEvent, at_ms: int) -> bool:
+        """Whether it may count against the worker: the guardian has not killed it."""
+        return not (isinstance(event, WorkerDied | WorkerFailed) and self._lapses.caused(event, at_ms))
 
     def _ended(self, component_id: str) -> None:
         tenure = self._tenures.pop(component_id, None)

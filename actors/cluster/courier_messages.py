@@ -21,6 +21,8 @@ class GuardedUntil(msgspec.Struct, frozen=True):
     """Until when workers may run, in milliseconds since 1970 by the clock of this machine."""
 
     wall_ms: int
+    at_ms: int
+    """When that was known."""
 
 
 class TenuresRead(msgspec.Struct, frozen=True):
@@ -61,4 +63,4 @@ CourierMessage = (
     | Snapshot
     | StateChanged
 )
-HistoryMessage = JournalKept | ShipDue | StoreAway | Published | Snapshot | StateChanged
+HistoryMessage = JournalKept | GuardedUntil | ShipDue | StoreAway | Published | Snapshot | StateChanged

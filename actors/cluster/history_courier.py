@@ -22,8 +22,9 @@ from ..runtime.resilient_actor import ResilientActor
 from ..spec.deployment.assigned import Assigned
 from .cluster_messages import StoreAway
 from .cluster_ports import HistoryStore
-from .courier_messages import HistoryMessage, JournalKept, ShipDue, ShipJournal
+from .courier_messages import GuardedUntil, HistoryMessage, JournalKept, ShipDue, ShipJournal
 from .rules import life_news
+from .rules.lapses import Lapses
 from .rules.life_news import LifeBook
 
 TOPICS = (ALL_EVENTS,)
@@ -47,9 +48,13 @@ class HistoryCourier(ResilientActor):
         journal: Store,
         epochs: Mapping[str, Assigned],
         keep_days: float,
+        former_until_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Take the ports; `epochs` are the latest ones of former lives, by worker."""
+        """Take the ports; `epochs` are the latest ones of former lives, by worker.
+
+        `former_until_ms` is when the right of the former life ended, by the clock of this machine.
+        """
         super().__init__()
         self._node_id = node_id
         self._runtime, self._store, self._journal = runtime, store, journal
@@ -57,7 +62,7 @@ class HistoryCourier(ResilientActor):
         self._up_to: int | None = None
         """The number of the last event that the store has; None: not known yet."""
         self._under_way: ShipJournal | None = None
-        self._book = LifeBook(node_id)
+        self._book, self._lapses = LifeBook(node_id), Lapses(former_until_ms)
         self._is_waiting = False
         self._forgot_at: float | None = None
 
@@ -72,6 +77,8 @@ class HistoryCourier(ResilientActor):
         match message:
             case Published():
                 self._ship()
+            case GuardedUntil(wall_ms=until_ms, at_ms=at_ms):
+                self._lapses = self._lapses.guarded(until_ms, at_ms)
             case JournalKept(up_to=up_to):
                 self._kept(up_to)
             case StoreAway():
@@ -108,7 +115,7 @@ class HistoryCourier(ResilientActor):
             logger.debug("cluster: the journal cannot be read now: {}", str(error))
             self._again()
             return
-        self._book, lives = life_news.read(self._book, page.events)
+        self._book, lives = life_news.read(self._book, page.events, self._lapses)
         self._under_way = ShipJournal(
             node_id=self._node_id, records=page.events, lives=lives, keep_days=self._forgets()
         )

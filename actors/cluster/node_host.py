@@ -118,11 +118,17 @@ class NodeHost:
         node: str,
         clock: Clock,
         supervisor: Receiver,
-        courier: Receiver,
+        couriers: tuple[Receiver, ...],
         agent: Callable[[], Receiver],
         spec_of: SpecOf,
+        note_until: Callable[[int], None] = lambda _until_ms: None,
     ) -> None:
-        self._system, self._supervisor, self._courier, self._agent = system, supervisor, courier, agent
+        """Take the ports; `couriers` has that of the counters first.
+
+        `note_until` keeps the end of the right for the next life of the agent.
+        """
+        self._system, self._supervisor, self._couriers, self._agent = system, supervisor, couriers, agent
+        self._courier, self._note_until = couriers[0], note_until
         self._node_id, self._node, self._clock, self._spec_of = node_id, node, clock, spec_of
         self._until = 0.0
         self._epochs: dict[str, int] = {}
@@ -171,7 +177,11 @@ class NodeHost:
         """Tell the guardian when to kill the workers; None: now."""
         now = self._clock.monotonic()
         self._until = now if until is None else until
-        tell(self._courier, GuardedUntil(round((time.time() + self._until - now) * 1000)))
+        now_ms = time.time_ns() // 1_000_000
+        until_ms = now_ms + round((self._until - now) * 1000)
+        self._note_until(until_ms)
+        for courier in self._couriers:
+            tell(courier, GuardedUntil(until_ms, now_ms))
         self._system.guard_until(self._until)
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ class TestNode:
             node=self._name,
             clock=clock,
             supervisor=system.supervisor,
-            courier=courier,
+            couriers=(courier,),
             agent=lambda: agents[0],
             spec_of=self._spec_of,
         )

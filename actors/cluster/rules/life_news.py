@@ -23,6 +23,7 @@ from ...supervision.worker import StopReason
 from ..facts.node_lives import Fault, NodeLife
 from ..facts.tenures import TenureEnd
 from .attribution import Ending, fault
+from .lapses import Lapses
 
 _HARD_WORDS = ("ENOSPC", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")
 _HARD_TEXTS = (
@@ -32,6 +33,8 @@ _HARD_TEXTS = (
     "Too many open files",
     "Cannot allocate memory",
 )
+
+NO_LAPSES = Lapses()
 
 LifeEvent = WorkerPlaced | WorkerStarted | WorkerStopping | WorkerStopped | WorkerDied
 TYPES = frozenset(map(event_type, (WorkerPlaced, WorkerStarted, WorkerStopping, WorkerStopped, WorkerDied)))
@@ -56,7 +59,9 @@ class LifeBook(msgspec.Struct, frozen=True):
         return replace(self, epochs={**epochs, **self.epochs})
 
 
-def read(book: LifeBook, records: Iterable[EventRecord]) -> tuple[LifeBook, tuple[NodeLife, ...]]:
+def read(
+    book: LifeBook, records: Iterable[EventRecord], lapses: Lapses = NO_LAPSES
+) -> tuple[LifeBook, tuple[NodeLife, ...]]:
     """The book after these events, and the lives that they have begun or ended."""
     epochs, living = dict(book.epochs), dict(book.living)
     changed: dict[tuple[str, int], NodeLife] = {}
@@ -75,25 +80,25 @@ def read(book: LifeBook, records: Iterable[EventRecord]) -> tuple[LifeBook, tupl
                     epoch=epochs.get(id_, 0),
                     began_ms=record.at_wall_ms,
                 )
-            living[id_] = changed[id_, event.generation] = _after(known, event, record.at_wall_ms)
+            living[id_] = changed[id_, event.generation] = _after(known, event, record.at_wall_ms, lapses)
     return replace(book, epochs=epochs, living=living), tuple(changed.values())
 
 
-def _after(life: NodeLife, event: LifeEvent, at_ms: int) -> NodeLife:
+def _after(life: NodeLife, event: LifeEvent, at_ms: int, lapses: Lapses) -> NodeLife:
     match event:
         case WorkerStopping(reason=reason):
             return replace(life, fault=Fault.NODE if reason == StopReason.FENCED else Fault.OPERATOR)
         case WorkerStopped() if life.ended_ms is None:
             return replace(life, ended_ms=at_ms, cause="stopped", fault=life.fault or Fault.OPERATOR)
         case WorkerDied():
-            return _died(life, event, at_ms)
+            return _died(life, event, at_ms, is_fenced=lapses.caused(event, at_ms))
         case _:
             return life
 
 
-def _died(life: NodeLife, event: WorkerDied, at_ms: int) -> NodeLife:
+def _died(life: NodeLife, event: WorkerDied, at_ms: int, *, is_fenced: bool) -> NodeLife:
     death = event.death
-    is_lost = death.cause is Cause.SUPERVISOR_LOST
+    is_lost = is_fenced or death.cause is Cause.SUPERVISOR_LOST
     by_itself = not is_lost and not death.ended_well and event.action != Action.RESTART_UNCOUNTED
     return replace(
         life,
@@ -108,7 +113,7 @@ def _died(life: NodeLife, event: WorkerDied, at_ms: int) -> NodeLife:
                 has_status=death.exit != Exit() or death.cause in HUNG,
             )
         ),
-        counted=event.action == Action.RESTART,
+        counted=event.action == Action.RESTART and not is_fenced,
         died=by_itself,
         is_hard=by_itself and _is_hard(event),
     )

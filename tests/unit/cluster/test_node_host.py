@@ -53,7 +53,7 @@ class HostCase:
             node="n",
             clock=self.clock,
             supervisor=self.supervisor,
-            courier=self.courier,
+            couriers=(self.courier,),
             agent=lambda: self.agent,
             spec_of=lambda _wish: WorkerSpec(W, command("sleep", "60")),
         )

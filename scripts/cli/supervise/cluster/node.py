@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 import uuid
@@ -45,6 +46,31 @@ from .node_fleet import NodeFleet
 RETRY_S = 1.0
 NODE_ID = "node.id"
 """The file in the state directory with the id of the node: a node keeps it, whatever its name is."""
+
+
+LEASE_UNTIL = "lease.until"
+"""The file in the state directory with the end of the node's right to run workers, by its wall clock."""
+
+
+class LeaseNote:
+    """Keeps the end of the right for the next life of the agent: its guardian kills the workers then.
+
+    It is not synchronised: a machine that crashes takes the workers along.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        text = os.pread(self._file, 32, 0).strip()
+        self.former_ms = int(text) if text.isdigit() else None
+        """What the former life has noted, if there was one."""
+
+    def keep(self, until_ms: int) -> None:
+        """Note another end."""
+        os.pwrite(self._file, f"{until_ms:020}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
 
 
 class ClusterNode:
@@ -91,6 +117,7 @@ class ClusterNode:
 
     def _start(self, fleet: Fleet, config: Config, journal: Store, machine: Node, settings: Cluster) -> None:
         clock, times = BootClock(), terms(settings.lease_s)
+        note = self._note = LeaseNote(config.state_dir / LEASE_UNTIL)
         courier = self._runtime.start(
             Courier,
             machine.id,
@@ -99,6 +126,7 @@ class ClusterNode:
             journal=journal,
             epochs=stored(journal.load().meta),
             agent=lambda: self.agent,
+            former_until_ms=note.former_ms,
         )
         history = self._runtime.start(
             HistoryCourier,
@@ -108,6 +136,7 @@ class ClusterNode:
             journal=journal,
             epochs=stored(journal.load().meta),
             keep_days=config.retention.history_days,
+            former_until_ms=note.former_ms,
         )
         host = NodeHost(
             fleet,
@@ -115,7 +144,8 @@ class ClusterNode:
             node=machine.name,
             clock=clock,
             supervisor=fleet.supervisor,
-            courier=courier,
+            couriers=(courier, history),
+            note_until=note.keep,
             agent=lambda: self.agent,
             spec_of=partial(spec_of, file=config.path),
         )
@@ -154,6 +184,7 @@ class ClusterNode:
         self._runtime.close()
         self._host.close()
         self._jobs.close()
+        self._note.close()
         self._store.close()
         self._peers.close()
 
