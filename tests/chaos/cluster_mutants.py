@@ -154,15 +154,17 @@ def never_asks_for_promises(patch: Patch) -> None:
 
 def starts_without_a_right(patch: Patch) -> None:
     true = holdings.todo
-    patch.setattr(holdings, "todo", lambda known, assigned, may_run: true(known, assigned, True))
+    patch.setattr(
+        holdings, "todo", lambda known, assigned, may_run, **more: true(known, assigned, True, **more)
+    )
     patch.setattr(VirtualNode, "may_spawn", lambda self: True)
 
 
 def gives_back_before_it_has_stopped(patch: Patch) -> None:
     true = holdings.todo
 
-    def todo(known: Any, assigned: Any, may_run: bool) -> Any:
-        found = true(known, assigned, may_run)
+    def todo(known: Any, assigned: Any, may_run: bool, *, overdue: bool = False) -> Any:
+        found = true(known, assigned, may_run, overdue=overdue)
         leaving = [each for each in assigned if each.phase is Phase.RELEASING]
         return replace(found, give_back=tuple(leaving))
 
