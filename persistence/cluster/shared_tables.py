@@ -5,8 +5,8 @@
     tables newer ─ they say that this version can use them ─▶ used as they are
                  ─ else ─▶ refused
 
-A version says with the tables from which revision on its predecessors can use them (`COMPATIBLE_FROM`). It is
-a row of `rekindle_meta`.
+A version says with the tables from which revision on its predecessors can use them (`COMPATIBLE_FROM`), and
+which revision it knows itself. Both are rows of `rekindle_meta`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from rekindle.actors.errors import StoreTooNewError, StoreUnavailableError
 from ..schema import migrate
 
 KEY = "compatible_from"
+KNOWS = "knows "
+"""Before a version: the newest revision that it knows."""
 FIRST = "0019"
 """The first revision with tables of a cluster."""
 
@@ -29,8 +31,10 @@ _WRITE = text(
 )
 _OTHERS = text(
     """SELECT name, version FROM rekindle_node
+    LEFT JOIN rekindle_meta ON key = :knows || version
     WHERE version <> :version AND state NOT IN ('lost', 'left')
-        AND lease_until_ms > CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) ORDER BY name"""
+        AND lease_until_ms > CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)
+        AND coalesce(value, '') < :needed ORDER BY name"""
 )
 
 
@@ -43,29 +47,27 @@ def prepare(engine: Engine, name: str) -> None:
     """
     with engine.begin() as connection:
         found = migrate.revision_of(connection)
-        stored = None if found is None else _stored(connection)
         if found is not None and found not in migrate.REVISIONS:
-            _see_whether_usable(name, found, stored)
+            _see_whether_usable(name, found, _stored(connection, KEY))
+            _note(connection, KNOWS + __version__, migrate.REVISIONS[-1])
             return
-        if found == migrate.REVISIONS[-1]:
-            _note(connection, stored)
-            return
-        if found is not None and (stored or found) < migrate.COMPATIBLE_FROM:
-            _see_whether_alone(connection, name)
+        if found is not None and FIRST <= found < migrate.REVISIONS[-1]:
+            _see_whether_others_go_on(connection, name)
     migrate.upgrade(engine, name)
     with engine.begin() as connection:
+        _note(connection, KNOWS + __version__, migrate.REVISIONS[-1])
         if migrate.revision_of(connection) == migrate.REVISIONS[-1]:
-            _note(connection, _stored(connection))
+            _note(connection, KEY, migrate.COMPATIBLE_FROM)
 
 
-def _stored(connection: Connection) -> str | None:
-    found = connection.execute(_READ, {"key": KEY}).scalar()
+def _stored(connection: Connection, key: str) -> str | None:
+    found = connection.execute(_READ, {"key": key}).scalar()
     return None if found is None else str(found)
 
 
-def _note(connection: Connection, stored: str | None) -> None:
-    if stored != migrate.COMPATIBLE_FROM:
-        connection.execute(_WRITE, {"key": KEY, "value": migrate.COMPATIBLE_FROM})
+def _note(connection: Connection, key: str, value: str) -> None:
+    if _stored(connection, key) != value:
+        connection.execute(_WRITE, {"key": key, "value": value})
 
 
 def _see_whether_usable(name: str, found: str, stored: str | None) -> None:
@@ -77,8 +79,9 @@ def _see_whether_usable(name: str, found: str, stored: str | None) -> None:
         )
 
 
-def _see_whether_alone(connection: Connection, name: str) -> None:
-    others = [f"{row.name} ({row.version})" for row in connection.execute(_OTHERS, {"version": __version__})]
+def _see_whether_others_go_on(connection: Connection, name: str) -> None:
+    ours = {"version": __version__, "knows": KNOWS, "needed": migrate.COMPATIBLE_FROM}
+    others = [f"{row.name} ({row.version})" for row in connection.execute(_OTHERS, ours)]
     if others:
         raise StoreUnavailableError(
             f"the tables of the cluster in {name} must be upgraded for this version ({__version__}), and"
