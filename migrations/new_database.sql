@@ -199,6 +199,29 @@ CREATE TABLE rekindle_node_life (
 	CONSTRAINT pk_rekindle_node_life PRIMARY KEY (node_id, component_id, generation)
 )
 
+CREATE TABLE rekindle_node_report (
+	node_id TEXT NOT NULL,
+	at_ms BIGINT NOT NULL,
+	report TEXT NOT NULL,
+	CONSTRAINT pk_rekindle_node_report PRIMARY KEY (node_id)
+)
+
+CREATE TABLE rekindle_order (
+	id TEXT NOT NULL,
+	component_id TEXT NOT NULL,
+	node_id TEXT NOT NULL,
+	from_node TEXT NOT NULL,
+	action TEXT NOT NULL,
+	arguments TEXT NOT NULL,
+	given_by TEXT NOT NULL,
+	given_ms BIGINT NOT NULL,
+	until_ms BIGINT NOT NULL,
+	state TEXT NOT NULL,
+	result TEXT NOT NULL,
+	ended_ms BIGINT,
+	CONSTRAINT pk_rekindle_order PRIMARY KEY (id)
+)
+
 CREATE TABLE rekindle_periodic (
 	name TEXT NOT NULL,
 	queue TEXT NOT NULL,
@@ -362,6 +385,8 @@ CREATE INDEX ix_rekindle_node_life_component_id_epoch ON rekindle_node_life (com
 
 CREATE INDEX ix_rekindle_node_life_ended_ms ON rekindle_node_life (ended_ms)
 
+CREATE INDEX ix_rekindle_order_node_id ON rekindle_order (node_id, state)
+
 CREATE INDEX ix_rekindle_shipped_event_component_id ON rekindle_shipped_event (component_id)
 
 CREATE TRIGGER rekindle_job_deleted AFTER DELETE ON rekindle_job
@@ -442,4 +467,4 @@ CREATE TRIGGER rekindle_job_tally_deleted AFTER DELETE ON rekindle_job WHEN OLD.
             many = rekindle_job_tally.many + excluded.many,
             busy_ms = rekindle_job_tally.busy_ms + excluded.busy_ms; END
 
-INSERT INTO rekindle_alembic_version (version_num) VALUES ('0026')
+INSERT INTO rekindle_alembic_version (version_num) VALUES ('0027')

@@ -19,7 +19,7 @@ from ..facts.audit_entry import AuditEntry
 from ..facts.records import DeathRecord, EventPage
 from ..facts.runs import Run
 from ..facts.usage import Usage
-from ..messages import StatusReport, StopResult, WorkerStatus
+from ..messages import NodeStatus, StatusReport, StopResult, WorkerStatus
 from ..ports import Jobs, Receiver
 from ..processes.watch.transcript import OutputLines
 from ..spec.worker_spec import WorkerSpec
@@ -146,6 +146,10 @@ class Operator(Protocol):
 
     def alerts(self) -> tuple[Alert, ...]:
         """The active alerts and the latest resolved ones, most severe first."""
+        ...
+
+    def nodes(self) -> tuple[NodeStatus, ...]:
+        """The nodes of the cluster; none without one. Never waits for the store."""
         ...
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────

@@ -220,6 +220,25 @@ class StatusReport(msgspec.Struct, frozen=True):
     """Those under way, and for each table the latest one that has ended."""
 
 
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One machine of a cluster, as the node that answers sees it."""
+
+    name: str
+    state: str
+    """`up`, `cordoned`, `suspect`, `draining`, `lost` or `left`."""
+    why: str
+    by: str
+    lease_left_s: float | None
+    """How long it may run its workers if it is not heard of again; None: it is no member."""
+    workers: int
+    is_own: bool
+    """It is the one that answers; what it says of its workers is live."""
+    leads: bool
+    """Its coordinator places and moves workers."""
+    age_s: float | None
+    """How old what it says of its workers is; None: it has said nothing."""
+
+
 class AlertReport(msgspec.Struct, frozen=True):
     """The active alerts and the latest resolved ones, the most severe first."""
 

@@ -24,6 +24,7 @@ from ..facts.runs import Run
 from ..facts.usage import Usage
 from ..messages import (
     AlertReport,
+    NodeStatus,
     ReportAlerts,
     ReportStatus,
     StatusReport,
@@ -164,6 +165,10 @@ class SystemView:
     def configuration(self) -> Configuration | None:
         """Its settings with their origins; only a supervisor that was started from a file has them."""
         return None
+
+    def nodes(self) -> tuple[NodeStatus, ...]:
+        """The nodes of the cluster; a system by itself has none."""
+        return ()
 
     def alerts(self) -> tuple[Alert, ...]:
         """The open alerts and the latest closed ones, the most severe first."""

@@ -75,7 +75,7 @@ class PostgresCluster:
         answers_s = lease_s / 3
         self._name, self._term_ms = f"{node_id}:{secrets.token_hex(8)}", round(lease_s * 500)
         """How it leads: for so long after each reading, unless it reads again."""
-        self._engine = _impatient_engine(url, answers_s)
+        self._engine = impatient_engine(url, answers_s)
         self._renewals = ClusterLane("lease", self._engine, self.name, patience_s=answers_s)
         self._changes = ClusterLane("cluster", self._engine, self.name, patience_s=lease_s)
         self._history = ClusterLane("history", self._engine, self.name, patience_s=lease_s)
@@ -246,8 +246,14 @@ def read_cluster(connection: Connection, number: int = 0, *, judges: bool = Fals
     )
 
 
-def _impatient_engine(url: URL, answers_s: float) -> Engine:
-    """An engine whose statements end, and whose dead connections are noticed, well within a lease."""
+def impatient_engine(url: URL, answers_s: float, connections: int = 0) -> Engine:
+    """An engine whose statements end, and whose dead connections are noticed, well within a lease.
+
+    Args:
+        url: the server.
+        answers_s: how long a statement may take.
+        connections: how many stay open between two uses; none: every connection is new.
+    """
     patience: dict[str, Any] = {
         "connect_timeout": 2,  # the smallest that libpq knows
         "tcp_user_timeout": round(answers_s * 1000),
@@ -255,7 +261,7 @@ def _impatient_engine(url: URL, answers_s: float) -> Engine:
     }
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
-        poolclass=NullPool,
+        **({"pool_size": connections} if connections else {"poolclass": NullPool}),
         connect_args={name: value for name, value in patience.items() if name not in url.query},
     )
 

@@ -139,3 +139,32 @@ class RulingRow(Model):
     why: Mapped[str]
     given_by: Mapped[str]
     body: Mapped[str]
+
+
+class OrderRow(Model):
+    """An order to a worker, given on another node than the worker's."""
+
+    __table__ = cluster_tables.ORDER
+
+    id: Mapped[str]
+    component_id: Mapped[str]
+    node_id: Mapped[str]
+    from_node: Mapped[str]
+    action: Mapped[str]
+    arguments: Mapped[str]
+    given_by: Mapped[str]
+    given_ms: Mapped[int]
+    until_ms: Mapped[int]
+    state: Mapped[str]
+    result: Mapped[str]
+    ended_ms: Mapped[int | None]
+
+
+class NodeReportRow(Model):
+    """What a node says of its workers."""
+
+    __table__ = cluster_tables.NODE_REPORT
+
+    node_id: Mapped[str]
+    at_ms: Mapped[int]
+    report: Mapped[str]

@@ -75,6 +75,23 @@ TENURE = Table(
     *(_number(name, nullable=True) for name in ("ready_at_ms", "done_at_ms")),
     _text("timetable", nullable=True),
 )
+ORDER = Table(
+    "rekindle_order",
+    METADATA,
+    _text("id", key=True),
+    *map(_text, ("component_id", "node_id", "from_node", "action", "arguments", "given_by")),
+    *map(_number, ("given_ms", "until_ms")),
+    *map(_text, ("state", "result")),
+    _number("ended_ms", nullable=True),
+    Index("ix_rekindle_order_node_id", "node_id", "state"),
+)
+NODE_REPORT = Table(
+    "rekindle_node_report",
+    METADATA,
+    _text("node_id", key=True),
+    _number("at_ms"),
+    _text("report"),
+)
 SHIPPED_EVENT = Table(
     "rekindle_shipped_event",
     METADATA,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 VERSION_TABLE = "rekindle_alembic_version"
-REVISIONS = tuple(f"{number:04}" for number in range(1, 27))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 28))
 """Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
 
 COMPATIBLE_FROM = "0024"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -40,6 +41,10 @@ class Client:
     """Why it gives its orders, if it says so."""
 
 
+sender: ContextVar[Client | None] = ContextVar("sender", default=None)
+"""Who has sent the command that is being carried out."""
+
+
 class NotAllowedError(RekindleError):
     """The client may not send this command."""
 
@@ -57,7 +62,11 @@ def _audited(route: Route, request: Request, client: Client) -> object:
             raise NotAllowedError("read-only access: commands require the operator token")
         if route.local and client.gateway != CONTROL:
             raise NotAllowedError(f"{route.action} is accepted only on the control socket")
-        answer = route.handler(request)
+        token = sender.set(client)
+        try:
+            answer = route.handler(request)
+        finally:
+            sender.reset(token)
         result = AuditResult.DONE
     except Exception as error:
         result, reason = _audit_result(error), str(error) or type(error).__name__

@@ -177,8 +177,26 @@ def footer(report: Document) -> list[str]:
     lines += (group_line(group) for group in report.get("groups", ()))
     lines += (breaker_line(breaker) for breaker in report.get("breakers", ()))
     lines += (rollout_line(each) for each in report.get("rollouts", ()) if each["stage"] != "over")
+    lines += nodes_lines(report.get("nodes", ()))
     lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def nodes_lines(nodes: Sequence[Document]) -> list[str]:
+    """The nodes of a cluster on one line: their states, and how old what they say of their workers is."""
+    return [f"Nodes: {', '.join(map(_node, nodes))}"] if nodes else []
+
+
+def _node(node: Document) -> str:
+    age, why = node["age_ms"], node["why"]
+    notes = [
+        "this one" if node["is_own"] else "",
+        "leads" if node["leads"] else "",
+        "" if age is None or node["is_own"] else f"heard {age / 1000:.1f} s ago",
+        f"{why}{f' ({by})' if (by := node['by']) else ''}" if why else "",
+    ]
+    noted = ", ".join(filter(None, notes))
+    return printable(f"{node['name']} {node['state']}{f' ({noted})' if noted else ''}")
 
 
 def rollout_line(rollout: Document) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from rekindle.actors.ports import Store
 
@@ -10,6 +10,7 @@ from ..config import Config
 from .fleet import Fleet
 
 if TYPE_CHECKING:
+    from rekindle.actors.gateways.operator import Operator
     from rekindle.persistence.cluster.shared_jobs import SharedJobs
 
 
@@ -22,6 +23,16 @@ def fleet_class(config: Config) -> type[Fleet]:
     return NodeFleet
 
 
+def operator_of(fleet: Fleet, config: Config) -> Operator:
+    """What the gateways for people serve: the workers of this supervisor, or those of its whole cluster."""
+    if config.cluster is None:
+        return fleet
+    from .cluster.cluster_operator import ClusterOperator
+
+    operator: Any = ClusterOperator(fleet, config.path)  # the methods that it lacks are those of the fleet
+    return cast("Operator", operator)
+
+
 def with_shared_jobs(config: Config, store: Store) -> tuple[Store, SharedJobs | None]:
     """The store; that of a node uses the queues of all nodes."""
     if config.cluster is None:
@@ -31,10 +42,14 @@ def with_shared_jobs(config: Config, store: Store) -> tuple[Store, SharedJobs | 
     return store, shared_jobs(config, store)
 
 
-def join_cluster(fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs | None) -> None:
+def join_cluster(
+    fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs | None, operator: Operator
+) -> None:
     """Let the cluster of a node say what runs here; its lease is kept until the last worker has ended."""
     if jobs is None:
         return
+    from .cluster.cluster_operator import ClusterOperator
     from .cluster.node import ClusterNode
 
-    fleet.at_stop(ClusterNode(fleet, config, journal, jobs).close)
+    assert isinstance(operator, ClusterOperator)
+    fleet.at_stop(ClusterNode(fleet, config, journal, jobs, operator).close)

@@ -23,6 +23,7 @@ from loguru import logger
 from rekindle.actors import RekindleError, RequestRefusedError, StopResult
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.gateways.control import ControlServer
+from rekindle.actors.gateways.operator import Operator
 from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
 from rekindle.actors.ports import Store
 from rekindle.actors.processes.sockets.inherited_sockets import take_inherited
@@ -39,7 +40,7 @@ from ..config import Config
 from .fleet import Fleet
 from .gateways import send_alerts, serve_http
 from .log import EventLogger
-from .membership import fleet_class, join_cluster, with_shared_jobs
+from .membership import fleet_class, join_cluster, operator_of, with_shared_jobs
 from .platform.memory import settle_soon
 from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
@@ -123,14 +124,17 @@ def _prepared(
     handing.spared, runner.handing, fleet.upgrades = spared, handing, handing
     runner.listen()
     send_alerts(fleet, config.alerts, stack)
-    _serve(config, fleet, handing, left, stack)
-    join_cluster(fleet, config, store, jobs)
+    operator = operator_of(fleet, config)
+    _serve(config, fleet, operator, handing, left, stack)
+    join_cluster(fleet, config, store, jobs, operator)
     if left.inheritance is None:
         _say_room(len(config.specs()))
     return runner
 
 
-def _serve(config: Config, fleet: Fleet, handing: Handing, left: OwnEstate, stack: ExitStack) -> None:
+def _serve(
+    config: Config, fleet: Fleet, operator: Operator, handing: Handing, left: OwnEstate, stack: ExitStack
+) -> None:
     """Open the sockets for requests, and take over the workers that were left, if any were.
 
     In this order: the former program cannot return once the workers are taken over, so nothing that could
@@ -138,9 +142,9 @@ def _serve(config: Config, fleet: Fleet, handing: Handing, left: OwnEstate, stac
     """
     held = left.inheritance is not None
     socket = left.descriptor("http", "socket")
-    handing.http = serve_http(fleet, config.state_dir, config.http, stack, socket, held=held)
+    handing.http = serve_http(operator, config.state_dir, config.http, stack, socket, held=held)
     handing.control = ControlServer(
-        fleet,
+        operator,
         config.state_dir,
         replace_stale=True,
         dashboard=None if handing.http is None else handing.http.url,

@@ -161,7 +161,7 @@ def _narrowed(cells: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _matches(worker: Document, filter_: str) -> bool:
-    return filter_.lower() in f"{worker['component_id']} {worker['shown']}".lower()
+    return filter_.lower() in f"{worker['component_id']} {worker['shown']} {worker.get('node') or ''}".lower()
 
 
 def _aged(worker: Document, passed_ms: int) -> dict[str, Any]:
@@ -185,6 +185,12 @@ def _head(name: str, workers: list[dict[str, Any]], *, is_open: bool) -> Row:
     return Row(name, cells, STYLES.get(worst, "") if worst in TROUBLE else "", members)
 
 
+def _place(worker: Document) -> str:
+    """Its node, in a cluster."""
+    node = worker.get("node")
+    return f"on {printable(node)}" if node else ""
+
+
 def _row(worker: Document, used: Document | None, most_cells: int) -> Row:
     pid, uptime = worker["pid"], worker["uptime_ms"]
     cells = (
@@ -194,7 +200,9 @@ def _row(worker: Document, used: Document | None, most_cells: int) -> Row:
         "-" if uptime is None else span(uptime // 1000 * 1000),
         *_usage(used if pid is not None else None),
         gauge(worker, most_cells),
-        outlook(worker).removeprefix("failed: "),  # as its status says
+        "; ".join(
+            filter(None, (_place(worker), outlook(worker).removeprefix("failed: ")))
+        ),  # as its status says
     )
     return Row(worker["component_id"], cells, STYLES.get(worker["shown"], ""))
 

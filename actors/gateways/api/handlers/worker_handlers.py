@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ....errors import UnknownWorkerError
 from ....facts.records import DeathRecord
-from ....messages import BreakerStatus, GroupStatus, RolloutStatus, WorkerStatus
+from ....messages import BreakerStatus, GroupStatus, NodeStatus, RolloutStatus, WorkerStatus
 from ....processes.watch.transcript import OutputLines
 from ....views.diagnosis import WorkerDiagnosis
 from ....views.log_page import LogPage, LogQuery
@@ -20,6 +20,7 @@ Worker = view_type(WorkerStatus)
 Explanation = view_type(WorkerDiagnosis)
 Death = view_type(DeathRecord)
 Gateway = view_type(GatewayState)
+Machine = view_type(NodeStatus)
 Breaker = view_type(BreakerStatus)
 StandingGroup = view_type(GroupStatus)
 WrittenLines = view_type(OutputLines)
@@ -41,6 +42,8 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """The groups of workers that stand and fall together, the enclosing ones first."""
     rollouts: list[RolloutState]  # type: ignore[valid-type]
     """Those under way, and for each table the latest one that has ended."""
+    nodes: list[Machine] | msgspec.UnsetType = msgspec.UNSET  # type: ignore[valid-type]
+    """The nodes of the cluster; left out without one."""
 
 
 class History(msgspec.Struct, frozen=True):
@@ -94,7 +97,9 @@ class Resources(msgspec.Struct, frozen=True):
 
 
 def workers(request: Request) -> object:
-    return {**view(request.operator.report()), "gateways": view(request.operator.gateways())}
+    found = {**view(request.operator.report()), "gateways": view(request.operator.gateways())}
+    nodes = request.operator.nodes()
+    return {**found, "nodes": view(nodes)} if nodes else found
 
 
 def worker(request: Request) -> object:

@@ -50,6 +50,7 @@ NAMED = 5
     metavar="WORD",
     help="Only workers whose status begins with this word, or that have it in the id.",
 )
+@click.option("--node", metavar="NAME", help="In a cluster: only the workers of this node.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a worker is failed or crashed; print one line.")
 @click.option(
     "--wait",
@@ -68,6 +69,7 @@ def status(
     wide: bool,
     sort: str | None,
     words: tuple[str, ...],
+    node: str | None,
     check: bool,
     wait_s: float | None,
     state: Where,
@@ -90,6 +92,9 @@ def status(
     means all of its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
     restart is left. NEXT shows what happens next, or why nothing does.
 
+    On a node of a cluster, the workers of all nodes are shown: those of the node itself as they are now,
+    the others as their nodes last said, which the line of the nodes dates. --node k2 narrows it to one.
+
     If no supervisor is running, the last known state of the workers is read from the database in
     the state directory, and the exit code is 3.
     """
@@ -105,7 +110,7 @@ def status(
         report = client.get("/workers", timeout_s=5.0 if watch else None)
         if wide or sort in MEASURED:
             report = measured(client, report)
-        return arranged(chosen(report, ids), sort or (GIVEN if ids else "name"), words)
+        return arranged(of_node(chosen(report, ids), node), sort or (GIVEN if ids else "name"), words)
 
     if watch:
         from ...console.status_watch import watch as watch_status
@@ -126,7 +131,7 @@ def status(
         click.echo(_verdict(down, len(report["workers"])))
     else:
         width = None if wide else columns()
-        if words and not report["workers"]:
+        if (words or node) and not report["workers"]:
             click.echo("No matching workers.")
             return
         click.echo("\n".join(status_lines(report, colour=colour_wanted(), width=width, wide=wide)))
@@ -204,6 +209,21 @@ def _command(declared: Document | None) -> str | None:
     from shlex import join
 
     return declared["python"] if "python" in declared else join(map(str, declared["command"]))
+
+
+def of_node(report: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """The report on the workers of one node.
+
+    Raises:
+        RequestRefusedError: there is no such node.
+    """
+    if name is None:
+        return report
+    known = [node["name"] for node in report.get("nodes", ())]
+    if name not in known:
+        nodes = f"nodes: {', '.join(known)}" if known else "this supervisor is in no cluster"
+        raise RequestRefusedError(f"no node is called {name!r}; {nodes}")
+    return {**report, "workers": [each for each in report["workers"] if each["node"] == name]}
 
 
 def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:

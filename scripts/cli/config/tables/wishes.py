@@ -83,6 +83,19 @@ def spec_of(wish: Wish, file: Path) -> WorkerSpec:
     Raises:
         ConfigurationError: it is not valid here, or this machine lacks what it needs.
     """
+    spec = declared(wish, file)
+    lacking = next(missing(spec), None)
+    if lacking is not None:
+        raise ConfigurationError(lacking.reason)
+    return spec
+
+
+def declared(wish: Wish, file: Path) -> WorkerSpec:
+    """The same, whether or not this machine could run it.
+
+    Raises:
+        ConfigurationError: it is not valid here.
+    """
     part = json.loads(wish.spec)
     try:
         found = _parsed(part["text"], file)
@@ -90,11 +103,7 @@ def spec_of(wish: Wish, file: Path) -> WorkerSpec:
     except ConfigError as error:
         raise ConfigurationError(str(error)) from None
     spec = group.member(part["number"])
-    spec = replace(next((each for each in found.specs() if each.id == spec.id), spec), id=wish.component_id)
-    lacking = next(missing(spec), None)
-    if lacking is not None:
-        raise ConfigurationError(lacking.reason)
-    return spec
+    return replace(next((each for each in found.specs() if each.id == spec.id), spec), id=wish.component_id)
 
 
 @lru_cache(maxsize=256)

@@ -32,6 +32,7 @@ from rekindle.actors.runtime.boot_clock import BootClock
 from rekindle.actors.runtime.thread_runtime import ThreadRuntime
 from rekindle.actors.spec.deployment.assigned import stored
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
+from rekindle.persistence.cluster.node_desk import NodeDesk
 from rekindle.persistence.cluster.postgres_cluster import PostgresCluster
 from rekindle.persistence.cluster.shared_jobs import SharedJobs
 from rekindle.persistence.store import SqlStore
@@ -40,8 +41,11 @@ from ...config import Config
 from ...config.file_tables import Cluster
 from ...config.tables.wishes import spec_of
 from ..fleet import Fleet
+from .cluster_operator import ClusterOperator, Membership
 from .node_engine import engine_of
 from .node_fleet import NodeFleet
+from .node_link import NodeLink
+from .order_desk import OrderDesk
 
 RETRY_S = 1.0
 NODE_ID = "node.id"
@@ -76,7 +80,9 @@ class LeaseNote:
 class ClusterNode:
     """The actors of the cluster on this machine."""
 
-    def __init__(self, fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs) -> None:
+    def __init__(
+        self, fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs, operator: ClusterOperator
+    ) -> None:
         """Join the cluster; what is assigned to this node begins to run.
 
         Raises:
@@ -108,6 +114,10 @@ class ClusterNode:
         for spec in self._engine.specs:
             fleet.add(spec)
         self._start(fleet, config, journal, machine, settings)
+        orders = OrderDesk(fleet, machine)
+        desk = NodeDesk(config.shared_database, machine.id, answers_s=settings.lease_s / 3)
+        self._link = orders.link = NodeLink(desk, fleet, orders.carry_out)
+        operator.membership = Membership(machine, self._link, orders)
 
     @property
     def agent(self) -> pykka.ActorRef[Any]:
@@ -180,6 +190,7 @@ class ClusterNode:
 
     def close(self) -> None:
         """End the actors; the workers have ended, and the lease runs out by itself."""
+        self._link.close()
         self._engine.close()
         self._runtime.close()
         self._host.close()

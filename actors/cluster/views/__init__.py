@@ -1,0 +1,1 @@
+"""Pure: the cluster as operators see it."""

@@ -1,0 +1,215 @@
+"""What the gateways of a node serve: the workers of all nodes, and orders to each of them.
+
+about a worker of this node     ─▶ its own supervisor, live
+about one of another node       ─▶ what that node last said
+an order to one of another node ─▶ the database ─▶ that node ─▶ its answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from rekindle.actors import RequestRefusedError, UnknownWorkerError
+from rekindle.actors.cluster.facts.looks import ClusterLook
+from rekindle.actors.cluster.facts.nodes import Node
+from rekindle.actors.cluster.facts.tenures import Assignment
+from rekindle.actors.cluster.views.whole_cluster import nodes, whole
+from rekindle.actors.messages import NodeStatus, StatusReport, StopResult, WorkerStatus
+from rekindle.actors.processes.watch.transcript import OutputLines
+from rekindle.actors.spec.worker_spec import WorkerSpec
+from rekindle.actors.views.diagnosis import WorkerDiagnosis
+from rekindle.actors.views.log_page import LogPage, LogQuery
+
+from ...config.tables.wishes import declared
+from ..fleet import Fleet
+from .node_link import NodeLink
+from .order_desk import OrderDesk
+
+T = TypeVar("T")
+
+
+class Membership(NamedTuple):
+    """What a node has once it knows its cluster."""
+
+    node: Node
+    link: NodeLink
+    orders: OrderDesk
+
+
+class ClusterOperator:
+    """The `Operator` of a node; what is not said here, its own supervisor answers."""
+
+    def __init__(self, own: Fleet, file: Path) -> None:
+        self._own, self._file = own, file
+        self.membership: Membership | None = None
+        """Until the database of the cluster has answered for the first time, the node is by itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    # ── queries ──────────────────────────────────────────────────────────────────────────
+
+    def report(self) -> StatusReport:
+        """The workers of all nodes; the other ones as their nodes last said."""
+        own, seen = self._own.report(), self._seen()
+        return own if seen is None else whole(own, *seen)
+
+    def nodes(self) -> tuple[NodeStatus, ...]:
+        """The nodes of the cluster."""
+        seen = self._seen()
+        return () if seen is None else nodes(*seen)
+
+    def status(self, component_id: str, /) -> WorkerStatus:
+        """One worker."""
+        if self._is_own(component_id):
+            return self._own.status(component_id)
+        self._elsewhere(component_id)
+        found = (each for each in self.report().workers if each.component_id == component_id)
+        return next(found)
+
+    def check(self, component_id: str, /) -> None:
+        """Raise UnknownWorkerError if no node has such a worker."""
+        if not self._is_own(component_id):
+            self._elsewhere(component_id)
+
+    def spec(self, component_id: str, /) -> WorkerSpec:
+        """Its declaration; that of a worker elsewhere as this node reads it."""
+        if self._is_own(component_id) or self.membership is None:
+            return self._own.spec(component_id)
+        wish = self.membership.link.desk.wish(component_id)
+        if wish is None:
+            raise UnknownWorkerError(component_id)
+        return declared(wish, self._file)
+
+    def secrets(self, component_id: str, /) -> frozenset[str]:
+        """What must not be shown of a worker of this node; of the others nothing secret is known here."""
+        return self._own.secrets(component_id) if self._is_own(component_id) else frozenset()
+
+    def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
+        """The output of workers of this node."""
+        here = [id_ for id_ in ids if self._is_own(id_)]
+        if ids and not here:
+            self._refuse_to_look(ids[0])
+        return self._own.written(*here, after=after, last=last)
+
+    def output(self, component_id: str, /) -> tuple[str, ...]:
+        """The last output lines of a worker of this node."""
+        return self._looked(component_id, self._own.output)
+
+    def explain(self, component_id: str, /) -> str:
+        """A worker of this node in sentences."""
+        return self._looked(component_id, self._own.explain)
+
+    def diagnose(self, component_id: str, /) -> WorkerDiagnosis:
+        """The same, with fields."""
+        return self._looked(component_id, self._own.diagnose)
+
+    def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
+        """Lines of the log file of a worker of this node."""
+        return self._looked(component_id, lambda id_: self._own.logged(id_, query))
+
+    # ── orders ───────────────────────────────────────────────────────────────────────────
+
+    def pause(self, *component_ids: str, reason: str = "", for_s: float | None = None) -> None:
+        """Pause these workers, wherever they run; without any, everything on this node."""
+        own = [id_ for id_ in component_ids if self._is_own(id_)]
+        if own or not component_ids:
+            self._own.pause(*own, reason=reason, for_s=for_s)
+        for id_ in component_ids:
+            if id_ not in own:
+                self._order(id_, "pause", reason=reason, for_s=for_s)
+
+    def resume(self, *component_ids: str) -> bool:
+        """End the pause of these workers; without any, that of this node."""
+        own = [id_ for id_ in component_ids if self._is_own(id_)]
+        changed = self._own.resume(*own) if own or not component_ids else False
+        elsewhere = [bool(self._order(id_, "resume")) for id_ in component_ids if id_ not in own]
+        return changed or any(elsewhere)
+
+    def start_worker(self, component_id: str, /) -> bool:
+        """Start a worker on its node."""
+        if self._is_own(component_id):
+            return self._own.start_worker(component_id)
+        return bool(self._order(component_id, "start"))
+
+    def stop_worker(self, component_id: str, /) -> StopResult:
+        """Stop a worker on its node."""
+        if self._is_own(component_id):
+            return self._own.stop_worker(component_id)
+        return msgspec.convert(self._order(component_id, "stop"), StopResult)
+
+    def restart(self, component_id: str, /) -> None:
+        """Restart a worker on its node."""
+        self._done(component_id, self._own.restart, "restart")
+
+    def reset(self, component_id: str, /) -> None:
+        """Clear the counters of a worker."""
+        self._done(component_id, self._own.reset, "reset")
+
+    def run_now(self, component_id: str, /) -> None:
+        """Begin a run of a scheduled worker."""
+        self._done(component_id, self._own.run_now, "run_now")
+
+    def signal(self, component_id: str, signal: int | str, /) -> None:
+        """Send the process of a worker a signal."""
+        if self._is_own(component_id):
+            self._own.signal(component_id, signal)
+        else:
+            self._order(component_id, "signal", signal=signal)
+
+    # ── where a worker is ────────────────────────────────────────────────────────────────
+
+    def _seen(self) -> tuple[str, ClusterLook, float] | None:
+        """The id of this node, the latest look at the cluster and its age."""
+        latest = None if self.membership is None else self.membership.link.latest()
+        return None if self.membership is None or latest is None else (self.membership.node.id, *latest)
+
+    def _is_own(self, component_id: str) -> bool:
+        try:
+            self._own.check(component_id)
+        except UnknownWorkerError:
+            return False
+        return True
+
+    def _elsewhere(self, component_id: str) -> tuple[Assignment, Node | None]:
+        if (seen := self._seen()) is None:
+            raise UnknownWorkerError(component_id)
+        _, look, _ = seen
+        for each in look.assignments:
+            if each.component_id == component_id:
+                return each, next((node for node in look.nodes if node.id == each.node_id), None)
+        raise UnknownWorkerError(component_id, [each.component_id for each in look.assignments])
+
+    def _done(self, component_id: str, here: Callable[[str], object], action: str) -> None:
+        if self._is_own(component_id):
+            here(component_id)
+        else:
+            self._order(component_id, action)
+
+    def _order(self, component_id: str, action: str, **arguments: Any) -> Any:
+        assignment, node = self._elsewhere(component_id)
+        assert self.membership is not None
+        if node is None:
+            raise RequestRefusedError(
+                f"nothing was done: {component_id} runs on no node now: {assignment.reason}"
+            )
+        if node.id == self.membership.node.id:
+            raise RequestRefusedError(
+                f"nothing was done: {component_id} is on its way to {node.name}; try again"
+            )
+        return self.membership.orders.give(node, component_id, action, arguments)
+
+    def _looked(self, component_id: str, look: Callable[[str], T]) -> T:
+        if not self._is_own(component_id):
+            self._refuse_to_look(component_id)
+        return look(component_id)
+
+    def _refuse_to_look(self, component_id: str) -> None:
+        assignment, node = self._elsewhere(component_id)
+        if node is None:
+            raise RequestRefusedError(f"{component_id} runs on no node now: {assignment.reason}")
+        raise RequestRefusedError(f"{component_id} runs on node {node.name}: ask the supervisor there")

@@ -1,0 +1,126 @@
+"""Any node of a cluster answers for all of it, and takes orders to workers of the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.cluster.nodes import Nodes, until
+from tests.services import PostgresService
+
+from rekindle.cli.client import ControlClient, RequestRefusedError, UnknownWorkerError
+
+IDS = tuple(f"worker:web:{number}" for number in range(4))
+
+
+@pytest.fixture(scope="module")
+def pair(postgres_service: PostgresService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """Two nodes with two workers each."""
+    nodes = Nodes(postgres_service.new_database(), tmp_path_factory.mktemp("pair"))
+    try:
+        nodes.workers(4)
+        nodes.join("k1", "k2")
+        nodes.apply("k1")
+        nodes.until_runs(*IDS)
+        yield nodes
+    finally:
+        nodes.close()
+
+
+def at(nodes: Nodes, name: str) -> ControlClient:
+    """The control socket of a node."""
+    return ControlClient(nodes.folder / name / "control.sock")
+
+
+def workers(nodes: Nodes, name: str) -> dict[str, dict[str, Any]]:
+    """What a node says of all workers."""
+    return {each["component_id"]: each for each in at(nodes, name).get("/workers")["workers"]}
+
+
+def of_other(nodes: Nodes, name: str) -> str:
+    """A worker that runs, and not on this node."""
+    return next(
+        id_
+        for id_, place in sorted(nodes.places().items())
+        if place != name and workers(nodes, name).get(id_, {}).get("pid")
+    )
+
+
+def until_all_run(nodes: Nodes) -> None:
+    for name in ("k1", "k2"):
+        until(lambda: all(workers(nodes, name).get(id_, {}).get("pid") for id_ in IDS), "all to run")  # noqa: B023
+
+
+def test_each_node_answers_for_all(pair: Nodes) -> None:
+    until_all_run(pair)
+    for name in ("k1", "k2"):
+        until(
+            lambda: all(each["shown"] == "healthy" for each in workers(pair, name).values()),  # noqa: B023
+            "the news of healthy workers",
+        )
+    seen = {name: workers(pair, name) for name in ("k1", "k2")}
+    for id_ in IDS:
+        mine, theirs = seen["k1"][id_], seen["k2"][id_]
+        assert [mine[key] for key in ("pid", "node", "shown", "generation")] == [
+            theirs[key] for key in ("pid", "node", "shown", "generation")
+        ]
+    nodes = {each["name"]: each for each in at(pair, "k1").get("/workers")["nodes"]}
+    assert nodes["k1"]["is_own"]
+    assert nodes["k2"]["age_ms"] < 5000
+    assert sum(each["leads"] for each in nodes.values()) == 1
+
+
+def test_status_shows_the_nodes_and_narrows_to_one(pair: Nodes) -> None:
+    until_all_run(pair)
+    state = str(pair.folder / "k1")
+    shown = pair.run("status", "--state", state)
+    assert "NODE" in shown
+    assert "Nodes: k1 up (this one" in shown
+    narrowed = json.loads(pair.run("status", "--state", state, "--node", "k2", "--json"))
+    assert {each["node"] for each in narrowed["workers"]} == {"k2"}
+    assert "no node is called 'k9'; nodes: k1, k2" in pair.run(
+        "status", "--state", state, "--node", "k9", code=1
+    )
+
+
+def test_a_worker_of_another_node_is_restarted_from_here(pair: Nodes) -> None:
+    until_all_run(pair)
+    id_ = of_other(pair, "k1")
+    before = workers(pair, "k1")[id_]["generation"]
+    pair.run("restart", id_, "--state", str(pair.folder / "k1"))
+    until(lambda: workers(pair, "k1")[id_]["generation"] > before, "a new process")
+    other = pair.places()[id_]
+    entry = at(pair, str(other)).get("/audit")["entries"][0]
+    assert (entry["gateway"], entry["action"], entry["target"]) == ("cluster", "restart", id_)
+    assert entry["claimed_user"].endswith("@k1")
+
+
+def test_a_worker_of_another_node_is_stopped_reset_and_started_from_here(pair: Nodes) -> None:
+    until_all_run(pair)
+    id_, state = of_other(pair, "k2"), str(pair.folder / "k2")
+    pair.run("stop", id_, "--state", state)
+    assert workers(pair, "k2")[id_]["shown"] == "stopped"
+    pair.run("reset", id_, "--state", state)
+    assert "already" not in pair.run("start", id_, "--state", state)
+    until_all_run(pair)
+
+
+def test_a_pause_and_its_end_reach_another_node(pair: Nodes) -> None:
+    until_all_run(pair)
+    id_, state = of_other(pair, "k1"), str(pair.folder / "k1")
+    pair.run("pause", id_, "--reason", "a look", "--state", state)
+    found = workers(pair, "k1")[id_]
+    assert (found["paused"], found["pause_reason"]) == (True, "a look")
+    pair.run("resume", id_, "--state", state)
+    until_all_run(pair)
+
+
+def test_orders_that_no_node_can_carry_out_are_refused_in_a_sentence(pair: Nodes) -> None:
+    until_all_run(pair)
+    with pytest.raises(UnknownWorkerError, match="no worker is called 'worker:none:0'"):
+        at(pair, "k1").post("/workers/worker:none:0/restart")
+    id_ = of_other(pair, "k1")
+    with pytest.raises(RequestRefusedError, match="runs on node k2: ask the supervisor there"):
+        at(pair, "k1").get(f"/workers/{id_}/explain")
