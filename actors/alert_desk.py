@@ -37,8 +37,8 @@ from .messages.internal.to_broker import Subscribe
 from .messages.internal.to_desks import ToxicSeen
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver, Runtime, Timer
-from .rules import alert_rules
-from .rules.alert_book import AlertStep, Book
+from .rules.alerts import alert_rules
+from .rules.alerts.alert_book import AlertStep, Book
 from .runtime.resilient_actor import ResilientActor, tell
 from .spec.policies.alert_policy import AlertPolicy
 

@@ -202,6 +202,7 @@ CREATE TABLE rekindle_node_life (
 CREATE TABLE rekindle_node_report (
 	node_id TEXT NOT NULL,
 	at_ms BIGINT NOT NULL,
+	written_ms BIGINT NOT NULL,
 	report TEXT NOT NULL,
 	CONSTRAINT pk_rekindle_node_report PRIMARY KEY (node_id)
 )

@@ -50,7 +50,7 @@ from rekindle.actors.facts.records import (
     UsageNoted,
 )
 from rekindle.actors.facts.runs import Run, RunKept
-from rekindle.actors.rules.alert_book import MOST_RESOLVED
+from rekindle.actors.rules.alerts.alert_book import MOST_RESOLVED
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs

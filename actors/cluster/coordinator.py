@@ -9,10 +9,13 @@ believe to lead do no harm. It ends with its system.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from loguru import logger
 
+from .. import messages
+from ..messages import ClusterEvent
 from ..ports import Clock, Runtime
 from ..runtime.resilient_actor import ResilientActor
 from .cluster_messages import (
@@ -63,12 +66,14 @@ class Coordinator(ResilientActor):
         clock: Clock | None = None,
         acts: bool = True,
         suspects: court.SuspectMode = "act",
+        announce: Callable[[ClusterEvent], None] = lambda event: None,
     ) -> None:
         super().__init__()
         self._terms, self._acts = terms, acts
         self._suspects: court.SuspectMode = suspects
         self._runtime, self._store, self._engine = runtime, store, engine
         self._clock = clock or runtime.clock
+        self._announce = announce
         self._number = self._answered = 0
         self._watch = silence.Watch()
         self._denied: dict[tuple[str, str], float] = {}
@@ -200,13 +205,13 @@ class Coordinator(ResilientActor):
     def _engine_is_away(self, why: str) -> None:
         """Go on without it: what waits is placed at the next reading, by the last offers."""
         if not self._is_engine_away:
-            logger.warning("cluster: the engine is away: {}", why)
+            self._announce(messages.EngineAway(why))
         self._is_engine_away = True
 
     def _engine_is_back(self) -> None:
         """What was placed without it is reserved now; nothing moves."""
         if self._is_engine_away:
-            logger.info("cluster: the engine is back")
+            self._announce(messages.EngineBack())
         self._is_engine_away, self._kept = False, ((), 0.0)
 
     def _try(self, change: Change) -> None:

@@ -22,7 +22,7 @@ from loguru import logger
 
 from ..errors import ConfigurationError, RekindleError, RequestTimeoutError, SocketError, SpecError
 from ..facts.records import RememberedWorker
-from ..messages import FenceWorkers, RefundRestarts, RemoveWorker
+from ..messages import Event, FenceWorkers, LeaseLost, LeaseRegained, RefundRestarts, RemoveWorker
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.assigned import Assigned
@@ -43,6 +43,10 @@ class SupervisedHost(Protocol):
 
     def change_worker(self, spec: WorkerSpec) -> None:
         """Supervise a worker by another spec."""
+        ...
+
+    def announce(self, event: Event) -> None:
+        """Publish an event."""
         ...
 
     def guard_until(self, until: float) -> None:
@@ -131,6 +135,7 @@ class NodeHost:
         self._courier, self._note_until = couriers[0], note_until
         self._node_id, self._node, self._clock, self._spec_of = node_id, node, clock, spec_of
         self._until = 0.0
+        self._is_fenced = False
         self._epochs: dict[str, int] = {}
         """What runs here, by worker."""
         self._starts = NodeStarts(self)
@@ -168,7 +173,8 @@ class NodeHost:
     def fence(self) -> None:
         """Kill all workers, and supervise them no longer."""
         if self._epochs:
-            logger.warning("cluster: node {} has no lease: its workers are killed", self._node)
+            self._is_fenced = True
+            self._system.announce(LeaseLost(self._node))
             tell(self._supervisor, FenceWorkers())
         for component_id, epoch in tuple(self._epochs.items()):
             self.stop(component_id, epoch)
@@ -183,6 +189,9 @@ class NodeHost:
         for courier in self._couriers:
             tell(courier, GuardedUntil(until_ms, now_ms))
         self._system.guard_until(self._until)
+        if self._is_fenced and self._until > now:
+            self._is_fenced = False
+            self._system.announce(LeaseRegained(self._node))
 
     def close(self) -> None:
         """End the thread that starts workers."""

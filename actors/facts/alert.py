@@ -1,4 +1,4 @@
-"""An alert: one episode of a problem. `rules.alert_rules` opens, counts and resolves it."""
+"""An alert: one episode of a problem. `rules.alerts` opens, counts and resolves it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ class AlertKind(StrEnum):
     SCARCITY = "scarcity"
     """The machine has no descriptor, process or memory for another worker."""
     INTERNAL = "internal"
+    NODE = "node"
+    """A node of the cluster is lost or suspect; `component_id` is `node:NAME`."""
+    UNPLACED = "unplaced"
+    """No node of the cluster takes a worker."""
+    ENGINE = "engine"
+    """What reserves room on the machines of the cluster is away."""
 
 
 class Happening(StrEnum):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from ..facts.alert import Alert, Happening
+from .cluster_events import ClusterEvent
 from .group_events import GroupEvent
 from .queue_events import QueueEvent
 from .rollout_events import RolloutEvent
@@ -285,7 +286,7 @@ WiderEvent = (
 )
 """Events about more than the life of one worker."""
 
-Event = WorkerEvent | GroupEvent | RolloutEvent | RunEvent | QueueEvent | WiderEvent
+Event = WorkerEvent | GroupEvent | RolloutEvent | RunEvent | QueueEvent | ClusterEvent | WiderEvent
 
 
 _EVENTS = frozenset(get_args(Event))

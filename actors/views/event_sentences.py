@@ -18,6 +18,7 @@ from ..facts.health_status import Status
 from ..facts.records import EventRecord
 from ..messages import (
     CanaryStarted,
+    ClusterEvent,
     Event,
     FailureLifted,
     GroupEvent,
@@ -53,6 +54,7 @@ from ..messages import (
 from ..messages.event_json import document, event_of
 from ..supervision.worker import StopReason
 from .reason_words import stop_reason_words
+from .sentences.cluster_sentences import cluster_sentence
 from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
 from .sentences.numbers_in_words import counted
@@ -109,6 +111,8 @@ def sentences(event: Event) -> tuple[Sentence, ...]:
         return (run_sentence(event),)
     if isinstance(event, QueueEvent):
         return (queue_sentence(event),)
+    if isinstance(event, ClusterEvent):
+        return (cluster_sentence(event),)
     return (_sentence(event),)
 
 

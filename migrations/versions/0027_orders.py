@@ -34,6 +34,7 @@ def upgrade() -> None:
         "rekindle_node_report",
         _text("node_id"),
         _number("at_ms"),
+        _number("written_ms"),
         _text("report"),
         sa.PrimaryKeyConstraint("node_id", name=op.f("pk_rekindle_node_report")),
     )

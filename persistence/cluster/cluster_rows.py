@@ -28,14 +28,14 @@ def _read(text: str) -> Any:
     return msgspec.json.decode(text)
 
 
-def _known(row: Row[Any], kind: type[msgspec.Struct]) -> Values:
+def known(row: Row[Any], kind: type[msgspec.Struct]) -> Values:
     """The columns that this version knows: the tables may be those of a newer one."""
     return {name: value for name, value in row._mapping.items() if name in kind.__struct_fields__}
 
 
 def node(row: Row[Any]) -> Node:
     """A row of `rekindle_node`."""
-    found = _known(row, Node)
+    found = known(row, Node)
     return Node(
         **{
             **found,
@@ -65,7 +65,7 @@ def described(machine: Node) -> Values:
 
 def assignment(row: Row[Any]) -> Assignment:
     """A row of `rekindle_assignment`."""
-    found = _known(row, Assignment)
+    found = known(row, Assignment)
     return Assignment(**{**found, "phase": Phase(found["phase"]), "refused": _read(found["refused"])})
 
 
@@ -120,7 +120,7 @@ def _plain(value: object) -> object:
 
 def tenure(row: Row[Any]) -> Tenure:
     """A row of `rekindle_tenure`."""
-    found = _known(row, Tenure)
+    found = known(row, Tenure)
     how = found["how"]
     return Tenure(
         **{

@@ -17,7 +17,7 @@ from rekindle.actors.messages import WorkerStatus
 from ..database.driver_errors import failure, translated
 from ..database.engines import shown_url
 from . import cluster_sql, order_sql
-from .cluster_rows import assignment, node, wish
+from .cluster_rows import assignment, known, node, wish
 from .postgres_cluster import impatient_engine, server_url
 
 CONNECTIONS = 3
@@ -53,6 +53,7 @@ class NodeDesk:
                 NodeReport(
                     node_id=row.node_id,
                     at_ms=row.at_ms,
+                    written_ms=row.written_ms,
                     workers=msgspec.json.decode(row.report, type=tuple[WorkerStatus, ...]),
                 )
                 for row in found
@@ -145,5 +146,5 @@ class Listener:
 
 
 def _order(row: Any) -> Order:
-    found = dict(row._mapping)
+    found = known(row, Order)
     return Order(**{**found, "state": OrderState(found["state"])})

@@ -39,8 +39,9 @@ READ_ORDER = text("SELECT * FROM rekindle_order WHERE id = :id")
 PRUNE_ORDERS = text(f"DELETE FROM rekindle_order WHERE given_ms < {NOW} - :kept_ms")
 
 KEEP_REPORT = text(
-    f"""INSERT INTO rekindle_node_report (node_id, at_ms, report) VALUES (:node_id, {NOW}, :report)
-    ON CONFLICT (node_id) DO UPDATE SET at_ms = excluded.at_ms, report = excluded.report"""
+    f"""INSERT INTO rekindle_node_report (node_id, at_ms, written_ms, report)
+    VALUES (:node_id, {NOW}, {NOW}, :report) ON CONFLICT (node_id) DO UPDATE
+    SET at_ms = excluded.at_ms, written_ms = excluded.written_ms, report = excluded.report"""
 )
 
 TOUCH_REPORT = text(f"UPDATE rekindle_node_report SET at_ms = {NOW} WHERE node_id = :node_id")

@@ -167,4 +167,5 @@ class NodeReportRow(Model):
 
     node_id: Mapped[str]
     at_ms: Mapped[int]
+    written_ms: Mapped[int]
     report: Mapped[str]

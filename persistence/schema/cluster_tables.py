@@ -90,6 +90,7 @@ NODE_REPORT = Table(
     METADATA,
     _text("node_id", key=True),
     _number("at_ms"),
+    _number("written_ms"),
     _text("report"),
 )
 SHIPPED_EVENT = Table(

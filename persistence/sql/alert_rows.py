@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select
 
 from rekindle.actors.facts.alert import Alert, AlertKind, Severity
-from rekindle.actors.rules.alert_book import MOST_RESOLVED
+from rekindle.actors.rules.alerts.alert_book import MOST_RESOLVED
 
 from ..schema.tables import ALERT
 from .encoding import storable

@@ -124,3 +124,42 @@ def test_orders_that_no_node_can_carry_out_are_refused_in_a_sentence(pair: Nodes
     id_ = of_other(pair, "k1")
     with pytest.raises(RequestRefusedError, match="runs on node k2: ask the supervisor there"):
         at(pair, "k1").get(f"/workers/{id_}/explain")
+
+
+def events(nodes: Nodes, name: str) -> list[str]:
+    """What the stream of a node has, in words, oldest first."""
+    found = at(nodes, name).get("/events/log?limit=500")["events"]
+    return [f"{each['component_id'] or ''} {each['text']}".strip() for each in found]
+
+
+def test_each_node_tells_of_cordons_and_moves_and_the_metrics_count_them(pair: Nodes) -> None:
+    until_all_run(pair)
+    pair.order("cordon", "k2", "--reason", "bad disk")
+    for name in ("k1", "k2"):
+        until(
+            lambda: any("node k2 takes no further workers: bad disk" in each for each in events(pair, name)),  # noqa: B023
+            "the cordon",
+        )
+    pair.order("uncordon", "k2")
+    moved = next(id_ for id_, place in sorted(pair.places().items()) if place == "k1")
+    pair.order("move", moved, "k2")
+    for name in ("k1", "k2"):
+        until(
+            lambda: any(f"{moved} is on node k2, before on k1" in each for each in events(pair, name)),  # noqa: B023
+            "the move",
+        )
+
+
+def test_a_lost_node_is_an_alert_until_it_is_back(pair: Nodes) -> None:
+    until_all_run(pair)
+    pair.kill("k2")
+    until(lambda: any("node k2 is lost" in each for each in events(pair, "k1")), "the loss")
+    until(lambda: _node_alerts(pair), "the alert")
+    pair.start("k2")
+    until(lambda: not _node_alerts(pair), "its end")
+    assert any("node k2 has joined" in each for each in events(pair, "k1"))
+
+
+def _node_alerts(nodes: Nodes) -> list[str]:
+    found = at(nodes, "k1").get("/alerts")["alerts"]
+    return [each["message"] for each in found if each["kind"] == "node" and not each["resolved_at_wall_ms"]]

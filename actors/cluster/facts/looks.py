@@ -15,6 +15,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     node_id: str
     at_ms: int
     """When it last said so, by the database's clock."""
+    written_ms: int
+    """When its words were as they are: it only confirms them while nothing but time passes."""
     workers: tuple[WorkerStatus, ...]
 
 

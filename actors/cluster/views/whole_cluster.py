@@ -28,7 +28,7 @@ def whole(own: StatusReport, own_id: str, look: ClusterLook, since_s: float) -> 
     others = (each for each in look.assignments if each.component_id not in here)
     said = {
         (report.node_id, worker.component_id): _later(
-            worker, max(0.0, (look.now_ms - report.at_ms) / 1000) + since_s
+            worker, max(0.0, (look.now_ms - report.written_ms) / 1000) + since_s
         )
         for report in look.reports
         for worker in report.workers

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ...facts.commit_times import CommitTimes
+from ...messages import NodeStatus
 from ...messages.topics import ALL_EVENTS
 from ..gateway_errors import MissingExtraError
 from ..operator import Operator
@@ -51,6 +52,8 @@ class Metrics:
 
         self._source = source
         self._identity = identity
+        self.cluster: Operator | None = None
+        """Answers for the whole cluster, if the supervisor is a node of one."""
         self._counts = EventCounts()
         self._depths = QueueDepths(lambda: source.jobs.stats())
         self._registry = CollectorRegistry(auto_describe=False)
@@ -79,8 +82,17 @@ class Metrics:
             self._source.commit_times(),
             self._source.gateways(),
             self._depths.look(self._source.queues),
+            *self._cluster(),
         )
         yield from families(scrape)
+
+    def _cluster(self) -> tuple[tuple[NodeStatus, ...], int]:
+        """The nodes, and how many workers have none."""
+        cluster = self._source if self.cluster is None else self.cluster
+        nodes = cluster.nodes()
+        if not nodes:
+            return (), 0
+        return nodes, sum(each.node is None for each in cluster.report().workers)
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: the supervisor may not have started at registration."""

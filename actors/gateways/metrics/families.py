@@ -16,7 +16,18 @@ from ...deaths.death import Cause
 from ...facts.commit_times import CommitTimes
 from ...facts.health_status import ShownStatus
 from ...facts.jobs import JobState, QueueStats
-from ...messages import Budget, Event, StatusReport, WorkerStatus
+from ...messages import (
+    Budget,
+    ClusterEvent,
+    EngineAway,
+    EngineBack,
+    Event,
+    LeaseLost,
+    NodeStatus,
+    StatusReport,
+    WorkerMoved,
+    WorkerStatus,
+)
 from ...messages.event_json import event_type
 from ..gateway_state import GatewayState
 from ..server_identity import Identity
@@ -25,6 +36,9 @@ from .event_counts import EventTotals
 
 LIMITS = ("window", "lifetime", "consecutive")
 _WORKER = ["worker", "group"]
+NODE_STATES = ("up", "cordoned", "suspect", "draining", "lost", "left")
+_OF_CLUSTERS = get_args(ClusterEvent)
+"""Shown once they happen: without a cluster they never do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,9 @@ class Scrape:
     commits: CommitTimes
     gateways: tuple[GatewayState, ...]
     queues: Mapping[str, QueueStats]
+    nodes: tuple[NodeStatus, ...] = ()
+    """The nodes of the cluster; none without one."""
+    unplaced: int = 0
 
 
 def families(scrape: Scrape) -> Iterator[Metric]:
@@ -49,6 +66,8 @@ def families(scrape: Scrape) -> Iterator[Metric]:
     yield from _store(scrape)
     yield from _queues(scrape.queues)
     yield from _gateways(scrape.gateways)
+    if scrape.nodes:
+        yield from _cluster(scrape)
 
 
 def _supervisor(scrape: Scrape) -> Iterator[Metric]:
@@ -100,6 +119,8 @@ def _happened(workers: Iterable[WorkerStatus], counted: EventTotals) -> Iterator
     yield restarts
     events = CounterMetricFamily("rekindle_events", "Events since the supervisor started.", labels=["type"])
     for kind in get_args(Event):
+        if kind in _OF_CLUSTERS and not counted.events[event_type(kind)]:
+            continue
         events.add_metric([event_type(kind)], counted.events[event_type(kind)])
     yield events
 
@@ -167,6 +188,30 @@ def _gateways(gateways: Iterable[GatewayState]) -> Iterator[Metric]:
         sent.add_metric([state.name], state.delivered)
         lost.add_metric([state.name], state.dropped)
     yield from (up, lag, sent, lost)
+
+
+def _cluster(scrape: Scrape) -> Iterator[Metric]:
+    states = GaugeMetricFamily("rekindle_nodes", "Nodes of the cluster by state.", labels=["state"])
+    for state in NODE_STATES:
+        states.add_metric([state], sum(node.state == state for node in scrape.nodes))
+    yield states
+    own = next((node for node in scrape.nodes if node.is_own), None)
+    left_s = 0.0 if own is None else own.lease_left_s or 0.0
+    yield _gauge("rekindle_node_lease_left_seconds", "How long this node may run its workers.", left_s)
+    yield _gauge(
+        "rekindle_leader", "1 while this node places and moves workers.", own is not None and own.leads
+    )
+    yield _gauge("rekindle_unplaced", "Workers of the cluster that no node takes.", scrape.unplaced)
+    ages = [node.age_s for node in scrape.nodes if node.age_s is not None]
+    text = "Age of the oldest news of a node that this one has."
+    yield _gauge("rekindle_node_news_age_seconds", text, max(ages, default=0.0))
+    happened = scrape.counted.events
+    moves = CounterMetricFamily("rekindle_moves", "Workers that moved, as this node has seen.")
+    moves.add_metric([], happened[event_type(WorkerMoved)])
+    fenced = CounterMetricFamily("rekindle_fenced", "Times that this node lost its lease with workers.")
+    fenced.add_metric([], happened[event_type(LeaseLost)])
+    engine = happened[event_type(EngineAway)] <= happened[event_type(EngineBack)]
+    yield from (moves, fenced, _gauge("rekindle_engine_up", "1 while the engine answers.", engine))
 
 
 def _left(budget: Budget) -> tuple[float, float, float]:

@@ -142,6 +142,9 @@ class Cluster:
         "What is done about a node on which workers die that live elsewhere: act, only tell, or nothing."
         " The same on all nodes.",
     )
+    unplaced_after_s: float = setting(
+        10.0, "After how long a worker that no node takes is an alert.", least=0.0, most=86400.0
+    )
     listen: str = setting(
         "127.0.0.1:0", "Where the other nodes reach this one while the database is away: ADDRESS:PORT (UDP)."
     )

@@ -12,7 +12,7 @@ from rekindle.actors.facts.generations import EVERY_OTHER
 from rekindle.actors.facts.records import DeathRecord, EventPage, Remembered, RememberedWorker
 from rekindle.actors.facts.runs import Run
 from rekindle.actors.ports import Store
-from rekindle.actors.rules.alert_rules import ordered
+from rekindle.actors.rules.alerts.alert_rules import ordered
 from rekindle.actors.supervision.after_death.lost_lives import lost_death
 from rekindle.actors.system.stored_history import StoredHistory, mentions_worker
 from rekindle.actors.views.timeline import Timeline

@@ -59,6 +59,11 @@ class EventGateways:
 
             self._metrics = Metrics(fleet, server)
 
+    def measure_cluster(self, operator: Operator) -> None:
+        """Let the metrics tell of the cluster, as this operator sees it."""
+        if self._metrics is not None:
+            self._metrics.cluster = operator
+
     def states(self) -> tuple[GatewayState, ...]:
         """The state of each gateway."""
         return tuple(gateway.state() for gateway in self._gateways)

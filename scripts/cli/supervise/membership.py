@@ -52,4 +52,5 @@ def join_cluster(
     from .cluster.node import ClusterNode
 
     assert isinstance(operator, ClusterOperator)
+    fleet.event_gateways.measure_cluster(operator)
     fleet.at_stop(ClusterNode(fleet, config, journal, jobs, operator).close)

@@ -19,8 +19,8 @@ from rekindle.actors.messages import (
     WorkerReset,
     WorkerUnkillable,
 )
-from rekindle.actors.rules import alert_book, alert_rules
-from rekindle.actors.rules.alert_book import AlertStep, Book
+from rekindle.actors.rules.alerts import alert_book, alert_rules
+from rekindle.actors.rules.alerts.alert_book import AlertStep, Book
 
 
 def never_resolves_an_alert(patch: pytest.MonkeyPatch) -> None:

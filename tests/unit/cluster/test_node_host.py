@@ -15,7 +15,7 @@ from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.errors import ConfigurationError, RequestRefusedError, RequestTimeoutError
 from rekindle.actors.facts.records import RememberedWorker
-from rekindle.actors.messages import FenceWorkers, RemoveWorker
+from rekindle.actors.messages import Event, FenceWorkers, RemoveWorker
 from rekindle.actors.simulation.simulation_runtime import VirtualClock
 
 W = "worker:web:0"
@@ -73,6 +73,9 @@ class HostCase:
 
     def guard_until(self, until: float) -> None:
         """There is no guardian."""
+
+    def announce(self, event: Event) -> None:
+        """Nothing hears of it."""
 
     def start(self) -> None:
         """Order the start of a worker."""

@@ -48,6 +48,7 @@ LOOK = ClusterLook(
         NodeReport(
             node_id="b",
             at_ms=NOW_MS - 500,
+            written_ms=NOW_MS - 4000,
             workers=(status("w:1", next_attempt_in_s=0.1, node="b"), status("w:0", pid=1, node="b")),
         ),
     ),
@@ -58,7 +59,7 @@ OWN = StatusReport((status("w:0", node="a"),), paused=False, unsaved=0, degraded
 def test_own_workers_are_live_and_the_others_as_their_node_has_said_with_the_time_since() -> None:
     found = {each.component_id: each for each in whole(OWN, "a", LOOK, 1.0).workers}
     assert found["w:0"] == OWN.workers[0]
-    assert (found["w:1"].uptime_s, found["w:1"].next_attempt_in_s, found["w:1"].node) == (11.5, 0.0, "b")
+    assert (found["w:1"].uptime_s, found["w:1"].next_attempt_in_s, found["w:1"].node) == (15.0, 0.0, "b")
 
 
 def test_a_worker_of_which_no_node_has_spoken_says_so_and_one_without_a_node_says_why() -> None:

@@ -9,10 +9,14 @@ from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.messages import (
     BreakerClosed,
     BreakerOpened,
+    EngineAway,
+    EngineBack,
     Event,
     JobConvicted,
     LogInterrupted,
     LogResumed,
+    NodeJoined,
+    NodeLost,
     PauseBegan,
     PauseEnded,
     ResourceEased,
@@ -20,12 +24,15 @@ from rekindle.actors.messages import (
     StartsResumed,
     StoreDegraded,
     StoreRecovered,
+    WorkerMoved,
     WorkerStopped,
+    WorkerUnplaced,
+    WorkerUnwanted,
     WorkReleased,
 )
-from rekindle.actors.rules import alert_rules as book_of
-from rekindle.actors.rules.alert_book import AlertChange, AlertStep, Book
-from rekindle.actors.rules.alert_rules import badge, heard, ordered, recalled, settled
+from rekindle.actors.rules.alerts import alert_rules as book_of
+from rekindle.actors.rules.alerts.alert_book import AlertChange, AlertStep, Book
+from rekindle.actors.rules.alerts.alert_rules import badge, heard, ordered, recalled, settled
 
 A, B = "worker:tag:0", "worker:tag:1"
 
@@ -307,3 +314,30 @@ def test_a_stop_after_the_pause_resolves_it() -> None:
     stopped = WorkerStopped(A, 1, Exit(signal=15), None)
     step = after(died(A), PauseBegan(A, "", None), PauseEnded(A), stopped)
     assert [each.is_active for each in step.book.alerts.values()] == [False]
+
+
+def test_the_node_that_leads_tells_of_a_lost_node_until_it_is_back() -> None:
+    assert after(NodeLost("k2", "silent", leads=False)).changes == ()
+    told = after(NodeLost("k2", "silent", leads=True))
+    (change,) = told.changes
+    assert (change.alert.kind, change.alert.component_id, change.alert.severity) == (
+        AlertKind.NODE,
+        "node:k2",
+        Severity.CRITICAL,
+    )
+    (over,) = after(NodeJoined("k2"), book=told.book).changes
+    assert over.happening is Happening.RESOLVED
+
+
+def test_a_worker_that_no_node_takes_is_an_alert_until_one_does_or_it_is_not_wanted() -> None:
+    told = after(WorkerUnplaced(A, "k1: full", 10.0, leads=True))
+    assert [each.alert.kind for each in told.changes] == [AlertKind.UNPLACED]
+    for end in (WorkerMoved(A, None, "k1", "r"), WorkerUnwanted(A)):
+        (over,) = after(end, book=told.book).changes
+        assert over.happening is Happening.RESOLVED
+
+
+def test_an_engine_that_is_away_is_an_alert_until_it_is_back() -> None:
+    told = after(EngineAway("no answer"))
+    assert [each.alert.kind for each in told.changes] == [AlertKind.ENGINE]
+    assert [each.happening for each in after(EngineBack(), book=told.book).changes] == [Happening.RESOLVED]

@@ -116,7 +116,9 @@ class ClusterNode:
         self._start(fleet, config, journal, machine, settings)
         orders = OrderDesk(fleet, machine)
         desk = NodeDesk(config.shared_database, machine.id, answers_s=settings.lease_s / 3)
-        self._link = orders.link = NodeLink(desk, fleet, orders.carry_out)
+        self._link = orders.link = NodeLink(
+            desk, fleet, orders.carry_out, node_id=machine.id, unplaced_after_s=settings.unplaced_after_s
+        )
         operator.membership = Membership(machine, self._link, orders)
 
     @property
@@ -183,6 +185,7 @@ class ClusterNode:
             engine=self._engine.port,
             clock=clock,
             suspects=settings.suspects,
+            announce=fleet.announce,
         )
         logger.info(
             "cluster: node {} of {}, promises at {}", machine.name, settings.name, self._peers.address

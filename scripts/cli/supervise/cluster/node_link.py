@@ -13,6 +13,7 @@ from loguru import logger
 from rekindle.actors import RekindleError, System
 from rekindle.actors.cluster.facts.looks import ClusterLook
 from rekindle.actors.cluster.facts.orders import Order
+from rekindle.actors.cluster.views.cluster_changes import Watched, changes, watched
 from rekindle.actors.cluster.views.whole_cluster import lasting
 from rekindle.actors.errors import StoreError
 from rekindle.actors.messages import StatusReport, WorkerStatus
@@ -28,8 +29,18 @@ ORDERS_AT_ONCE = 8
 class NodeLink:
     """A thread that tells the database how the workers of this node are, and reads how the others are."""
 
-    def __init__(self, desk: NodeDesk, system: System, carry_out: Callable[[Order], None]) -> None:
+    def __init__(
+        self,
+        desk: NodeDesk,
+        system: System,
+        carry_out: Callable[[Order], None],
+        *,
+        node_id: str,
+        unplaced_after_s: float,
+    ) -> None:
         self.desk = desk
+        self._node_id, self._unplaced_after_s = node_id, unplaced_after_s
+        self._watched: Watched | None = None
         self._system, self._carry_out = system, carry_out
         self._look: tuple[ClusterLook, float] | None = None
         self._told: tuple[WorkerStatus, ...] | None = None
@@ -91,7 +102,7 @@ class NodeLink:
 
     def _round(self, listener: Listener) -> None:
         self.tell()
-        self._read()
+        self._watch(self._read())
         self._take()
         until = time.monotonic() + ROUND_S
         while (left_s := until - time.monotonic()) > 0 and not self._closing.is_set():
@@ -101,8 +112,19 @@ class NodeLink:
                     self._news += 1
                     self._heard.notify_all()
 
-    def _read(self) -> None:
-        self._look = self.desk.look(), time.monotonic()
+    def _read(self) -> ClusterLook:
+        look = self.desk.look()
+        self._look = look, time.monotonic()
+        return look
+
+    def _watch(self, look: ClusterLook) -> None:
+        if self._watched is None:
+            self._watched = watched(look)
+            return
+        self._watched, events = changes(self._watched, look, self._node_id, self._unplaced_after_s)
+        for event in events:
+            with suppress(RekindleError):  # it is stopping
+                self._system.announce(event)
 
     def _take(self) -> None:
         for order in self.desk.take():

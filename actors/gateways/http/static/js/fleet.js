@@ -8,6 +8,7 @@ import { feed } from "./feed.js";
 import { figures } from "./figures.js";
 import { gauge } from "./gauge.js";
 import { CALM, grouped, groupRow, MOST_OPEN } from "./groups.js";
+import { nodes } from "./nodes.js";
 import { queues } from "./queues.js";
 import { rollouts } from "./rollouts.js";
 import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.js";
@@ -22,7 +23,7 @@ const COLUMNS = [
   { text: "Restarts", key: "restarts" }, { text: "" }];
 
 export function fleet(query = new URLSearchParams()) {
-  const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), queues: queues(), timeline: timeline(), feed: feed() };
+  const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), nodes: nodes(() => update()), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
   let order = "trouble";
   const inSight = new Set(); // the rows that the user sees: only their clocks go on
@@ -48,6 +49,7 @@ export function fleet(query = new URLSearchParams()) {
     parts.breakers.node,
     parts.rollouts.node,
     trouble,
+    parts.nodes.node,
     parts.figures.node,
     el("section", { class: "card", "aria-labelledby": "workers-title" },
       el("header", {}, el("h1", { id: "workers-title" }, "Workers"), chips, search),
@@ -78,7 +80,8 @@ export function fleet(query = new URLSearchParams()) {
     showChips(workers);
     const word = search.value.trim().toLowerCase();
     const filtered = only !== null || word !== "";
-    const wanted = workers.filter((worker) => (only === null || shown(worker) === only)
+    parts.nodes.update(state.nodes);
+    const wanted = workers.filter((worker) => parts.nodes.has(worker) && (only === null || shown(worker) === only)
       && worker.component_id.toLowerCase().includes(word));
     headings.forEach((each) => mark(each, "aria-sort", each.dataset.key === order ? directionOf(order, isReversed) : null));
     place(grouped(wanted, order, usage.of, isReversed), filtered, workers.length);
@@ -166,6 +169,7 @@ export function fleet(query = new URLSearchParams()) {
   function tick() {
     for (const node of inSight) tickRow(node.dataset.worker);
     parts.breakers.update(state.breakers);
+    parts.nodes.tick();
     parts.figures.update([...state.workers.values()]);
     parts.timeline.tick();
   }
@@ -190,12 +194,13 @@ function row(id) {
   const uptimeCell = el("td", { class: "number", "data-label": "Uptime" });
   const cpu = el("td", { class: "number", "data-label": "CPU" });
   const memory = el("td", { class: "number", "data-label": "Memory" });
+  const place = el("bdi", { class: "place" });
   const pid = el("td", { class: "number", "data-label": "Pid" });
   const job = el("td", { "data-label": "Job", class: "job" });
   const budget = gauge();
   const orders = el("td", { class: "orders" });
   const node = el("tr", { "data-worker": id },
-    el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, nameOf(id))),
+    el("th", { scope: "row" }, el("a", { href: `#/worker/${encodeURIComponent(id)}` }, nameOf(id)), place),
     el("td", { class: "state" }, el("i", { class: "dot", "aria-hidden": "true" }), status, note),
     uptimeCell, cpu, memory, pid, job,
     el("td", { "data-label": "Restarts" }, budget.node), orders);
@@ -217,6 +222,7 @@ function row(id) {
     say(cpu, typeof used?.cpu_percent === "number" ? `${number(used.cpu_percent)} %` : "–");
     say(memory, used ? `${number(used.memory_mb)} MB` : "–");
     say(status, flagged(worker, word));
+    say(place, worker.node ?? "");
     say(pid, worker.pid === null ? "–" : String(worker.pid));
     say(job, worker.current_job === null ? "–" : String(worker.current_job));
     budget.update(tightest(worker.budget));

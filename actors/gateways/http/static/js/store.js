@@ -24,6 +24,7 @@ export const state = {
   system: { paused: false, degraded: null, unsaved: 0 },
   breakers: [], // the open ones; each with `at`
   rollouts: [], // those under way
+  nodes: [], // of the cluster; each with `at`; none without one
   deaths: [], // newest first
   queues: new Map(), // by type; each with its recent counts
   alerts: null, // null: this supervisor does not serve alerts
@@ -139,12 +140,13 @@ async function askAllWorkers() {
   }
 }
 
-async function askWorkers() {
+export async function askWorkers() {
   const report = await get(`${API}/workers`);
   const at = performance.now();
   state.workers = new Map(report.workers.map((worker) => [worker.component_id, same(state.workers.get(worker.component_id), { ...worker, at })]));
   state.system = { paused: report.paused, degraded: report.degraded, unsaved: report.unsaved };
   state.breakers = (report.breakers ?? []).map((breaker) => ({ ...breaker, at }));
+  state.nodes = (report.nodes ?? []).map((node) => ({ ...node, at }));
   state.rollouts = (report.rollouts ?? []).filter((rollout) => rollout.stage !== "over");
 }
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from ..facts.alert import Alert, AlertKind, Happening, Severity
+from ...facts.alert import Alert, AlertKind, Happening, Severity
 
 MOST_RESOLVED = 100
 """How many resolved alerts are kept; active ones always are."""

@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from ..deaths.death import Action, Cause
-from ..facts.alert import Alert, AlertKind, Happening, Severity
-from ..facts.usage import excess_words
-from ..messages import (
+from ...deaths.death import Action, Cause
+from ...facts.alert import Alert, AlertKind, Happening, Severity
+from ...facts.usage import excess_words
+from ...messages import (
     ActorReplaced,
     BreakerClosed,
     BreakerOpened,
@@ -46,8 +46,9 @@ from ..messages import (
     WorkerUnkillable,
     WorkReleased,
 )
+from ..restarts import window_words
 from .alert_book import AlertChange, AlertStep, Book, book_of, changed, raised, resolved
-from .restarts import window_words
+from .cluster_alerts import heard_of_cluster
 
 EVERYTHING = ""
 """Stands among ids for the whole system."""
@@ -156,7 +157,7 @@ def _heard_of_system(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
             text = f"internal error in {actor}; the actor was restarted"
             return raised(book, None, AlertKind.INTERNAL, Severity.WARNING, text, error, now_wall_ms)
         case _:
-            return AlertStep(book)
+            return heard_of_cluster(book, event, now_wall_ms)
 
 
 def settled(book: Book, component_id: str, now_wall_ms: int) -> AlertStep:

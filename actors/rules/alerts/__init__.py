@@ -1,0 +1,1 @@
+"""Pure: alerts as episodes."""

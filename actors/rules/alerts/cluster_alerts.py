@@ -1,0 +1,50 @@
+"""Pure: the alerts about a cluster: nodes that are lost or suspect, workers without a node, the engine.
+
+The node that leads raises them, so that people are told once; each node resolves those that it has raised.
+"""
+
+from __future__ import annotations
+
+from ...facts.alert import AlertKind, Severity
+from ...messages import (
+    EngineAway,
+    EngineBack,
+    Event,
+    NodeAcquitted,
+    NodeConvicted,
+    NodeJoined,
+    NodeLeft,
+    NodeLost,
+    NodeSuspected,
+    WorkerMoved,
+    WorkerUnplaced,
+    WorkerUnwanted,
+)
+from .alert_book import AlertStep, Book, raised, resolved
+
+
+def heard_of_cluster(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
+    """Apply an event about the cluster."""
+    match event:
+        case NodeLost(node=node, reason=reason, leads=True):
+            text = f"node {node} is lost; its workers start elsewhere"
+            return raised(book, f"node:{node}", AlertKind.NODE, Severity.CRITICAL, text, reason, now_wall_ms)
+        case NodeSuspected(node=node, reason=reason, leads=True):
+            text = f"workers die on node {node} more than elsewhere"
+            return raised(book, f"node:{node}", AlertKind.NODE, Severity.WARNING, text, reason, now_wall_ms)
+        case (
+            NodeJoined(node=node) | NodeLeft(node=node) | NodeAcquitted(node=node) | NodeConvicted(node=node)
+        ):
+            return resolved(book, [book.active(f"node:{node}", AlertKind.NODE)], now_wall_ms)
+        case WorkerUnplaced(component_id=id_, reason=reason, leads=True):
+            text = "no node of the cluster takes it"
+            return raised(book, id_, AlertKind.UNPLACED, Severity.CRITICAL, text, reason, now_wall_ms)
+        case WorkerMoved(component_id=id_) | WorkerUnwanted(component_id=id_):
+            return resolved(book, [book.active(id_, AlertKind.UNPLACED)], now_wall_ms)
+        case EngineAway(reason=reason):
+            text = "the engine of the cluster is away; no room is reserved"
+            return raised(book, None, AlertKind.ENGINE, Severity.WARNING, text, reason, now_wall_ms)
+        case EngineBack():
+            return resolved(book, [book.active(None, AlertKind.ENGINE)], now_wall_ms)
+        case _:
+            return AlertStep(book)

@@ -1,0 +1,100 @@
+"""Pure: the words of the events about the nodes of a cluster."""
+
+from __future__ import annotations
+
+from rekindle.worker.plain_text import span
+
+from ...messages import (
+    ClusterEvent,
+    EngineAway,
+    EngineBack,
+    LeaderChanged,
+    LeaseLost,
+    LeaseRegained,
+    NodeAcquitted,
+    NodeConvicted,
+    NodeCordoned,
+    NodeDrained,
+    NodeDraining,
+    NodeJoined,
+    NodeLeft,
+    NodeLost,
+    NodeSuspected,
+    NodeUncordoned,
+    WorkerMoved,
+    WorkerUnplaced,
+    WorkerUnwanted,
+)
+from .sentence import Level, Sentence
+
+
+def cluster_sentence(event: ClusterEvent) -> Sentence:
+    """What an event about a node, or about a worker between nodes, says."""
+    match event:
+        case WorkerMoved(source=source, target=target, reason=reason):
+            before = "" if source in (None, target) else f", before on {source}"
+            return Sentence("place", f"is on node {target}{before}: {reason}")
+        case WorkerUnplaced(reason=reason, for_s=for_s):
+            return Sentence("place", f"has no node for {span(for_s * 1000)}: {reason}", Level.ERROR)
+        case WorkerUnwanted():
+            return Sentence("place", "is not wanted in the cluster any longer")
+        case LeaseLost(node=node):
+            text = f"node {node} has no lease: its workers are killed, and nothing is counted"
+            return Sentence("lease", text, Level.ERROR)
+        case LeaseRegained(node=node):
+            return Sentence("lease", f"node {node} has its lease again", Level.SUCCESS)
+        case LeaderChanged(node=None):
+            return Sentence("cluster", "no node leads: no worker is placed or moved", Level.WARNING)
+        case LeaderChanged(node=node):
+            return Sentence("cluster", f"node {node} leads: it places and moves workers")
+        case EngineAway(reason=reason):
+            return Sentence("cluster", f"the engine is away: {reason}", Level.WARNING)
+        case EngineBack():
+            return Sentence("cluster", "the engine is back", Level.SUCCESS)
+        case _:
+            return _node_sentence(event)
+
+
+_NodeEvent = (
+    NodeJoined
+    | NodeLost
+    | NodeLeft
+    | NodeCordoned
+    | NodeUncordoned
+    | NodeDraining
+    | NodeDrained
+    | NodeSuspected
+    | NodeAcquitted
+    | NodeConvicted
+)
+
+
+def _node_sentence(event: _NodeEvent) -> Sentence:
+    match event:
+        case NodeJoined(node=node):
+            return Sentence("node", f"node {node} has joined", Level.SUCCESS)
+        case NodeLost(node=node, reason=reason):
+            return Sentence(
+                "node", f"node {node} is lost: {reason}; its workers start elsewhere", Level.ERROR
+            )
+        case NodeLeft(node=node):
+            return Sentence("node", f"node {node} has left the cluster")
+        case NodeCordoned(node=node, reason=reason, by=by):
+            return Sentence("node", f"node {node} takes no further workers{_why(reason, by)}")
+        case NodeUncordoned(node=node):
+            return Sentence("node", f"node {node} takes workers again", Level.SUCCESS)
+        case NodeDraining(node=node, reason=reason, by=by):
+            return Sentence("node", f"the workers of node {node} move elsewhere{_why(reason, by)}")
+        case NodeDrained(node=node):
+            return Sentence("node", f"node {node} has no worker left", Level.SUCCESS)
+        case NodeSuspected(node=node, reason=reason):
+            return Sentence("node", f"node {node} is suspect: {reason}", Level.WARNING)
+        case NodeAcquitted(node=node):
+            return Sentence("node", f"node {node} is trusted again", Level.SUCCESS)
+        case NodeConvicted(node=node, reason=reason):
+            return Sentence("node", f"workers die because of node {node}: {reason}; they move", Level.ERROR)
+
+
+def _why(reason: str, by: str) -> str:
+    who = f" ({by})" if by else ""
+    return f": {reason}{who}" if reason else ""
