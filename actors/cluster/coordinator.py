@@ -2,7 +2,7 @@
 
 It owns how long each node has been silent (`rules.silence`), and what the engine has denied. Every
 half second it reads the cluster; if it leads, it declares silent nodes lost, judges those on which workers
-die (`rules.court`), releases what should move, and places what has no node (`rules.placement`,
+die (`rules.suspects`), releases what should move, and places what has no node (`rules.placement`,
 `rules.moving`), once the engine has granted the room. Each change is one guarded statement, so that two that
 believe to lead do no harm. It ends with its system.
 """
@@ -39,9 +39,10 @@ from .cluster_messages import (
 )
 from .cluster_ports import ClusterStore, Engine
 from .facts.cases import GiveRuling
-from .rules import court, moving, placement, room, silence
+from .rules import moving, placement, room, silence
 from .rules.fleet import Fleet, fleet
 from .rules.lease import Terms
+from .rules.suspects import node_rulings
 
 DENIED_S = 10.0
 """How long a node is passed over after the engine had no room there."""
@@ -65,12 +66,12 @@ class Coordinator(ResilientActor):
         engine: Engine,
         clock: Clock | None = None,
         acts: bool = True,
-        suspects: court.SuspectMode = "act",
+        suspects: node_rulings.SuspectMode = "act",
         announce: Callable[[ClusterEvent], None] = lambda event: None,
     ) -> None:
         super().__init__()
         self._terms, self._acts = terms, acts
-        self._suspects: court.SuspectMode = suspects
+        self._suspects: node_rulings.SuspectMode = suspects
         self._runtime, self._store, self._engine = runtime, store, engine
         self._clock = clock or runtime.clock
         self._announce = announce
@@ -143,7 +144,7 @@ class Coordinator(ResilientActor):
         found = room.offered(fleet(answer), self._offers)
         self._declare_lost(found, now)
         if answer.judged:
-            for ruling in court.given(answer, found, self._suspects):
+            for ruling in node_rulings.given(answer, found, self._suspects):
                 self._try(ruling)
         for release in moving.releases(found):
             self._try(release)

@@ -29,7 +29,7 @@ from .cluster_messages import Changed, JournalShipped, KeepTenure, StoreAway, Te
 from .cluster_ports import TenureStore
 from .courier_messages import CourierMessage, GuardedUntil, ShipDue, TenureBegan, TenuresRead
 from .facts.tenures import Tenure
-from .rules.lapses import Lapses
+from .rules.suspects.lapses import Lapses
 from .rules.tenure_counters import merged
 from .rules.tenure_news import CountedEvent, after_event
 

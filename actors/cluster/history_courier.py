@@ -1,7 +1,7 @@
 """The HistoryCourier of a node: the events of its journal, told to the cluster in their order.
 
 It owns how far the journal was shipped. It asks the store how far that is, then ships one page after the
-other, and with each page the lives of processes that its events have begun or ended (`rules.life_news`).
+other, and with each page the lives of processes that its events have begun or ended (`rules.suspects.life_news`).
 A page whose answer is lost is shipped again, which changes nothing. Nothing waits for it: what the store
 does not take stays in the journal. It ends with its system.
 """
@@ -23,9 +23,9 @@ from ..spec.deployment.assigned import Assigned
 from .cluster_messages import StoreAway
 from .cluster_ports import HistoryStore
 from .courier_messages import GuardedUntil, HistoryMessage, JournalKept, ShipDue, ShipJournal
-from .rules import life_news
-from .rules.lapses import Lapses
-from .rules.life_news import LifeBook
+from .rules.suspects import life_news
+from .rules.suspects.lapses import Lapses
+from .rules.suspects.life_news import LifeBook
 
 TOPICS = (ALL_EVENTS,)
 AGAIN_S = 0.5

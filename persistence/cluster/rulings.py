@@ -16,8 +16,8 @@ from rekindle.actors.cluster.facts.cases import (
 )
 from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.facts.nodes import NodeState
-from rekindle.actors.cluster.rules.attribution import convictions
-from rekindle.actors.cluster.rules.suspicion import lives_since_ms, overruled
+from rekindle.actors.cluster.rules.suspects.attribution import convictions
+from rekindle.actors.cluster.rules.suspects.suspicion import lives_since_ms, overruled
 
 from . import cluster_sql as sql
 from .cluster_rows import Values
@@ -54,7 +54,7 @@ def overrule(connection: Connection, change: Overrule) -> bool:
 
 
 def attribute(connection: Connection, node_id: str) -> None:
-    """Have the deaths on a node count against nobody, where it was convicted for their time."""
+    """Refund the deaths on a node, if it was convicted for their time."""
     rows = connection.execute(sql.RULINGS_OF, {"node_id": node_id}).all()
     for each in convictions(map(ruling, rows)):
         values = {"node_id": node_id, "since_ms": each.since_ms, "until_ms": each.until_ms}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted
-from rekindle.actors.cluster.rules.suspicion import (
+from rekindle.actors.cluster.rules.suspects.suspicion import (
     WINDOW_S,
     Life,
     Ruling,

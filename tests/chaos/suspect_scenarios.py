@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rekindle.actors.cluster.rules import court, suspicion
+from rekindle.actors.cluster.rules.suspects import node_rulings, suspicion
 from rekindle.actors.simulation.cluster.cluster_moves import ClusterScenario, ClusterStep, Sicken
 from rekindle.actors.simulation.cluster.cluster_rules import (
     BRAKES,
@@ -73,7 +73,7 @@ def holds_as_many_as_it_likes(patch: Patch) -> None:
 
 
 def spares_no_node(patch: Patch) -> None:
-    patch.setattr(court, "is_needed", lambda fleet, node: False)
+    patch.setattr(node_rulings, "is_needed", lambda fleet, node: False)
 
 
 SUSPECT_MUTANTS: tuple[SuspectMutant, ...] = (

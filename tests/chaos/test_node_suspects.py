@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 from tests.chaos.suspect_fleets import INNOCENT, NODES, SuspectFleet, Verdicts, bad_node
 
-from rekindle.actors.cluster.rules.suspicion import LARGEST_SHARE
+from rekindle.actors.cluster.rules.suspects.suspicion import LARGEST_SHARE
 
 RUNS = int(os.environ.get("REKINDLE_SUSPECT_RUNS", "0"))
 GOES_BAD_S = 60

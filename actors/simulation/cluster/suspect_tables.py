@@ -13,8 +13,8 @@ from ...cluster.courier_messages import JournalKept, ShipJournal
 from ...cluster.facts.cases import OWN_STATES, Case, GiveRuling, KeptRuling, Overrule, Suspect, state_under
 from ...cluster.facts.node_lives import Fault, NodeLife
 from ...cluster.facts.nodes import NodeState
-from ...cluster.rules.attribution import convictions
-from ...cluster.rules.suspicion import lives_since_ms, overruled
+from ...cluster.rules.suspects.attribution import convictions
+from ...cluster.rules.suspects.suspicion import lives_since_ms, overruled
 
 if TYPE_CHECKING:
     from .cluster_tables import ClusterTables

@@ -6,8 +6,8 @@ import pytest
 from tests.unit.cluster.test_life_news import STARTED, died, journal
 
 from rekindle.actors.cluster.facts.node_lives import Fault
-from rekindle.actors.cluster.rules.lapses import Lapses
-from rekindle.actors.cluster.rules.life_news import LifeBook, read
+from rekindle.actors.cluster.rules.suspects.lapses import Lapses
+from rekindle.actors.cluster.rules.suspects.life_news import LifeBook, read
 from rekindle.actors.deaths.death import Cause, Exit
 
 KILLED = died(cause=Cause.SIGNALLED, exit=Exit(signal=9))

@@ -10,7 +10,7 @@ from rekindle.actors.cluster.cluster_messages import StoreAway
 from rekindle.actors.cluster.courier_messages import JournalKept, ShipDue, ShipJournal
 from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.history_courier import PAGE, HistoryCourier
-from rekindle.actors.cluster.rules.life_news import LifeBook, read
+from rekindle.actors.cluster.rules.suspects.life_news import LifeBook, read
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.deaths.findings import Finding
 from rekindle.actors.facts.records import EventPage, EventRecord

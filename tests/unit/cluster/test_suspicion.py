@@ -20,9 +20,15 @@ from rekindle.actors.cluster.facts.cases import (
 )
 from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.facts.tenures import TenureEnd
-from rekindle.actors.cluster.rules.attribution import Conviction, Ending, convictions, fault, sentence
-from rekindle.actors.cluster.rules.binomial import tail
-from rekindle.actors.cluster.rules.suspicion import (
+from rekindle.actors.cluster.rules.suspects.attribution import (
+    Conviction,
+    Ending,
+    convictions,
+    fault,
+    sentence,
+)
+from rekindle.actors.cluster.rules.suspects.binomial import tail
+from rekindle.actors.cluster.rules.suspects.suspicion import (
     OVERRULED_S,
     PAROLE_S,
     Life,

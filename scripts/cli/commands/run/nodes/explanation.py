@@ -44,7 +44,7 @@ def explain(component_id: str, file: Path) -> None:
 def _lines(
     assignment: Assignment, tenures: tuple[Tenure, ...], lives: tuple[NodeLife, ...], names: dict[str, str]
 ) -> Iterator[str]:
-    from rekindle.actors.cluster.rules.attribution import sentence
+    from rekindle.actors.cluster.rules.suspects.attribution import sentence
     from rekindle.actors.cluster.rules.tenure_counters import carried, refunded
 
     id_, known = assignment.component_id, carried(tenures)

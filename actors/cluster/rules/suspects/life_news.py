@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ...deaths.death import HUNG, Action, Cause, Exit
-from ...deaths.findings import Finding
-from ...facts.records import EventRecord
-from ...messages import WorkerDied, WorkerPlaced, WorkerStarted, WorkerStopped, WorkerStopping
-from ...messages.event_json import event_of, event_type
-from ...supervision.worker import StopReason
-from ..facts.node_lives import Fault, NodeLife
-from ..facts.tenures import TenureEnd
+from ....deaths.death import HUNG, Action, Cause, Exit
+from ....deaths.findings import Finding
+from ....facts.records import EventRecord
+from ....messages import WorkerDied, WorkerPlaced, WorkerStarted, WorkerStopped, WorkerStopping
+from ....messages.event_json import event_of, event_type
+from ....supervision.worker import StopReason
+from ...facts.node_lives import Fault, NodeLife
+from ...facts.tenures import TenureEnd
 from .attribution import Ending, fault
 from .lapses import Lapses
 

@@ -22,9 +22,9 @@ from rekindle.actors.cluster.facts.cases import (
 from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.facts.nodes import Node, NodeState
 from rekindle.actors.cluster.facts.wishes import Wish
-from rekindle.actors.cluster.rules import court
 from rekindle.actors.cluster.rules.fleet import Fleet
 from rekindle.actors.cluster.rules.moving import releases
+from rekindle.actors.cluster.rules.suspects import node_rulings
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
 NOW_S = NOW_MS / 1000
@@ -75,14 +75,14 @@ def read(found: Fleet, *bad: str, case: Case | None = None, of: str = "k1") -> C
     )
 
 
-def given(found: Fleet, *bad: str, mode: court.SuspectMode = "act", **case: Any) -> dict[str, Case]:
+def given(found: Fleet, *bad: str, mode: node_rulings.SuspectMode = "act", **case: Any) -> dict[str, Case]:
     """By node: the rulings of a leader."""
-    return {each.node_id: each.case for each in court.given(read(found, *bad, **case), found, mode)}
+    return {each.node_id: each.case for each in node_rulings.given(read(found, *bad, **case), found, mode)}
 
 
 def test_a_node_on_which_workers_die_becomes_a_suspect() -> None:
     found = the_fleet()
-    (ruling,) = court.given(read(found, "k2"), found, "act")
+    (ruling,) = node_rulings.given(read(found, "k2"), found, "act")
     assert isinstance(ruling.case, Suspect)
     assert (ruling.node_id, ruling.number, ruling.case.witnesses) == ("k2", 1, ("api:k2", "feed:k2"))
     assert ruling.why == "3 of 3 workers died in 19 s (elsewhere 0 of 12)"
@@ -90,7 +90,7 @@ def test_a_node_on_which_workers_die_becomes_a_suspect() -> None:
 
 def test_the_next_ruling_has_the_next_number() -> None:
     found = the_fleet()
-    (ruling,) = court.given(read(found, "k1", case=Trusted(1.0)), found, "act")
+    (ruling,) = node_rulings.given(read(found, "k1", case=Trusted(1.0)), found, "act")
     assert ruling.number == 8
 
 
@@ -104,7 +104,9 @@ def test_a_fleet_that_is_told_only_notices() -> None:
 
 
 @pytest.mark.parametrize("mode", ["tell", "off"])
-def test_a_node_that_is_held_is_released_when_suspects_are_not_acted_on(mode: court.SuspectMode) -> None:
+def test_a_node_that_is_held_is_released_when_suspects_are_not_acted_on(
+    mode: node_rulings.SuspectMode,
+) -> None:
     held = Convicted(NOW_S, NOW_S + 600, 30.0)
     assert given(the_fleet(), mode=mode, case=held) == {"k1": Trusted(NOW_S)}
 

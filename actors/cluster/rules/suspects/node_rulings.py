@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from ..cluster_messages import ClusterRead
-from ..facts.cases import Case, GiveRuling, KeptRuling, Trusted, is_held
-from ..facts.node_lives import NodeLife
-from ..facts.nodes import Node, NodeState
-from ..facts.tenures import Phase
-from ..facts.wishes import Wanted, Wish
-from .fleet import Fleet, Occupancy
-from .placement import misfit
+from ...cluster_messages import ClusterRead
+from ...facts.cases import Case, GiveRuling, KeptRuling, Trusted, is_held
+from ...facts.node_lives import NodeLife
+from ...facts.nodes import Node, NodeState
+from ...facts.tenures import Phase
+from ...facts.wishes import Wanted, Wish
+from ..fleet import Fleet, Occupancy
+from ..placement import misfit
 from .suspicion import Life, Ruling, notices, releases, rulings
 
 SuspectMode = Literal["act", "tell", "off"]

@@ -24,7 +24,7 @@ from math import inf
 
 import msgspec
 
-from ..facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted, is_held
+from ...facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted, is_held
 from .binomial import tail
 
 WINDOW_S = 300.0

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from ..facts.cases import Convicted, KeptRuling
-from ..facts.node_lives import Fault, NodeLife
-from ..facts.tenures import TenureEnd
+from ...facts.cases import Convicted, KeptRuling
+from ...facts.node_lives import Fault, NodeLife
+from ...facts.tenures import TenureEnd
 
 
 class Conviction(msgspec.Struct, frozen=True):

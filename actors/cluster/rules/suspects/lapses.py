@@ -12,7 +12,7 @@ import signal
 
 import msgspec
 
-from ...messages import WorkerDied, WorkerFailed
+from ....messages import WorkerDied, WorkerFailed
 
 CLOSE_MS = 250
 """An extension that comes later than so long before the end may be too late for the guardian."""
