@@ -14,14 +14,13 @@ changes nothing if that is not so any more. So two coordinators, or an old answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from ..facts.records import RememberedWorker
+from .engine_messages import EngineNews
 from .facts.cases import GiveRuling, KeptRuling, Overrule
 from .facts.node_lives import NodeLife
-from .facts.nodes import Node, NodeState, Resources
+from .facts.nodes import Node, NodeState
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.tenures import Assignment, Tenure
 from .facts.wishes import Wanted, Wish
@@ -324,63 +323,6 @@ class LeaseDue(msgspec.Struct, frozen=True):
 class ReadDue(msgspec.Struct, frozen=True):
     """The coordinator should read the state of the cluster."""
 
-
-# ── Engine ───────────────────────────────────────────────────────────────────────────────
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation; without a node it is demand for the autoscaler."""
-
-    component_id: str
-    epoch: int
-    node_id: str | None
-    engine_node: str = ""
-    """What the engine calls the node."""
-    needs: Resources = Resources()
-    labels: Mapping[str, str] = {}
-
-
-class Granted(msgspec.Struct, frozen=True):
-    """The engine has reserved what the claim names."""
-
-    claim: Claim
-
-
-class Denied(msgspec.Struct, frozen=True):
-    """The engine has no room for the claim."""
-
-    claim: Claim
-    why: str
-
-
-class NodeOffered(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine has a machine."""
-
-    engine_node: str
-    labels: Mapping[str, str] = {}
-    total: Resources = Resources()
-    free: Resources = Resources()
-
-
-class NodeWithdrawn(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine has lost a machine; no lease ends by that."""
-
-    engine_node: str
-    certain: bool
-    why: str
-
-
-class EngineAway(msgspec.Struct, frozen=True):
-    """The engine does not answer: its last offers serve."""
-
-    why: str
-
-
-class EngineBack(msgspec.Struct, frozen=True):
-    """The engine answers again."""
-
-
-EngineNews = Granted | Denied | NodeOffered | NodeWithdrawn | EngineAway | EngineBack
 
 AgentMessage = (
     JoinDue

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..ports import Receiver
-from .cluster_messages import Change, Claim, JoinNode, ReadCluster, Renew, StartTenure
+from .cluster_messages import Change, JoinNode, ReadCluster, Renew, StartTenure
 from .courier_messages import ShipJournal
+from .engine_messages import Claim
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.wishes import Wish
 

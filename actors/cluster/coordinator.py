@@ -21,16 +21,9 @@ from ..runtime.resilient_actor import ResilientActor
 from .cluster_messages import (
     Change,
     Changed,
-    Claim,
     ClusterRead,
     CoordinatorMessage,
     DeclareLost,
-    Denied,
-    EngineAway,
-    EngineBack,
-    Granted,
-    NodeOffered,
-    NodeWithdrawn,
     PlaceWorker,
     PutWish,
     ReadCluster,
@@ -38,6 +31,7 @@ from .cluster_messages import (
     StoreAway,
 )
 from .cluster_ports import ClusterStore, Engine
+from .engine_messages import Claim, Denied, EngineAway, EngineBack, Granted, NodeOffered, NodeWithdrawn
 from .facts.cases import GiveRuling
 from .rules import moving, placement, room, silence
 from .rules.fleet import Fleet, fleet

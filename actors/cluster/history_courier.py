@@ -1,7 +1,7 @@
 """The HistoryCourier of a node: the events of its journal, told to the cluster in their order.
 
 It owns how far the journal was shipped. It asks the store how far that is, then ships one page after the
-other, and with each page the lives of processes that its events have begun or ended (`rules.suspects.life_news`).
+other, and with each page the lives of processes that its events have begun or ended (`life_news`).
 A page whose answer is lost is shipped again, which changes nothing. Nothing waits for it: what the store
 does not take stays in the journal. It ends with its system.
 """

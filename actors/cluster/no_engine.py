@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ports import Receiver
 from ..runtime.resilient_actor import tell
-from .cluster_messages import Claim, Denied, Granted
+from .engine_messages import Claim, Denied, Granted
 
 
 class NoEngine:

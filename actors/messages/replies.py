@@ -229,7 +229,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     by: str
     lease_left_s: float | None
-    """How long it may run its workers if it is not heard of again; None: it is no member."""
+    """How long it may run its workers if it is not heard of again; None: it has left."""
     workers: int
     is_own: bool
     """It is the one that answers; what it says of its workers is live."""

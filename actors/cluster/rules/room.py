@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from ..cluster_messages import Claim, NodeOffered
+from ..engine_messages import Claim, NodeOffered
 from ..facts.nodes import Node, Resources
 from .fleet import Fleet
 

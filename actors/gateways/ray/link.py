@@ -29,7 +29,7 @@ from ray.util.placement_group import (
     remove_placement_group,
 )
 
-from ...cluster.cluster_messages import Claim
+from ...cluster.engine_messages import Claim
 from .head_check import refusal
 from .link_frames import Away, Keep, Machine, Machines, Order, Reserve, Reserved, WantAgent
 from .link_socket import connect

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ...cluster.cluster_messages import Claim
+from ...cluster.engine_messages import Claim
 
 
 class Reserve(msgspec.Struct, frozen=True, tag="reserve"):

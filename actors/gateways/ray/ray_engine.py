@@ -19,7 +19,7 @@ from queue import SimpleQueue
 import msgspec
 from loguru import logger
 
-from ...cluster.cluster_messages import (
+from ...cluster.engine_messages import (
     Claim,
     Denied,
     EngineAway,

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ...cluster.cluster_messages import Claim
+from ...cluster.engine_messages import Claim
 from .link_frames import Machine
 
 NODE_LABEL = "rekindle.node"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...cluster.cluster_messages import Claim, Denied, EngineAway, EngineBack, Granted
+from ...cluster.engine_messages import Claim, Denied, EngineAway, EngineBack, Granted
 from ...ports import Receiver
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from queue import Empty
@@ -30,17 +30,17 @@ from rekindle.actors.processes.sockets.inherited_sockets import take_inherited
 from rekindle.actors.processes.sockets.listening_sockets import sockets_of
 from rekindle.actors.processes.spawn.descriptor_limit import raise_limit, room_for_workers
 from rekindle.actors.processes.spawn.launcher import Launcher
-from rekindle.actors.processes.strays import children_of, end_descendants, living_descendants
+from rekindle.actors.processes.strays import children_of
 from rekindle.actors.runtime.mailbox import Mailbox
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import MemoryStore
-from rekindle.worker.guardian import marked_processes, sweep
 
 from ..config import Config
 from .fleet import Fleet
 from .gateways import send_alerts, serve_http
 from .log import EventLogger
 from .membership import fleet_class, join_cluster, operator_of, with_shared_jobs
+from .platform.detached import end_strays
 from .platform.memory import settle_soon
 from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
@@ -56,9 +56,6 @@ Order = Word | CheckedUpgrade
 
 RETRY_S = 0.5
 """How often an upgraded supervisor tries to open a database that is not available."""
-
-STRAYS_S = 2.0
-"""How long to wait until killed stray processes have ended."""
 
 
 def run(config: Config, *, ignore_state: bool = False, left: OwnEstate = NOTHING_LEFT) -> int:
@@ -115,7 +112,7 @@ def _prepared(
     stack.callback(fleet.stop)
     stack.callback(fleet.end_rolling)
     fleet.open()
-    leftovers.callback(_end_strays, fleet.mark, frozenset(spared))
+    leftovers.callback(end_strays, fleet.mark, frozenset(spared))
     stack.enter_context(adopt_orphans(fleet.reap_strangers))
     fleet.event_gateways.open(fleet, config, stack)
     runner = Runner(fleet, Notifier(), launcher)
@@ -183,16 +180,6 @@ def _say_room(declared: int) -> None:
         level = "WARNING" if declared > room else "INFO"
         be = "is" if declared == 1 else "are"
         logger.log(level, "supervisor: descriptors for {:,} workers; {:,} {} declared", room, declared, be)
-
-
-def _end_strays(mark: str, spared: Container[int]) -> None:
-    """Kill processes that workers detached; they would also end if the supervisor were killed."""
-    strays = dict.fromkeys(living_descendants(spared), "") | dict(marked_processes(mark))
-    if strays:
-        listed = ", ".join(f"{pid} of {id_}" if id_ else str(pid) for pid, id_ in strays.items())
-        logger.warning("supervisor: killing processes that workers detached: {}", listed)
-        if end_descendants(spared, STRAYS_S) or not sweep(mark, STRAYS_S):
-            logger.error("supervisor: detached processes are still alive after {} s", STRAYS_S)
 
 
 def _temporary_store() -> Store:

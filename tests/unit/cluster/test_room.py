@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.unit.cluster.fleets import fleet, node, placed, wish
 
-from rekindle.actors.cluster.cluster_messages import NodeOffered
+from rekindle.actors.cluster.engine_messages import NodeOffered
 from rekindle.actors.cluster.facts.nodes import Resources
 from rekindle.actors.cluster.rules.room import offered, reservations
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rekindle.actors.cluster.cluster_messages import Claim
+from rekindle.actors.cluster.engine_messages import Claim
 from rekindle.actors.cluster.facts.nodes import Resources
 from rekindle.actors.gateways.ray.link_frames import Machine
 from rekindle.actors.gateways.ray.reservations import (
