@@ -116,12 +116,12 @@ def test_a_fence_kills_all_workers_and_counts_against_none(node: SimulatedSystem
 
 def test_restarts_that_another_node_was_at_fault_for_count_no_longer(node: SimulatedSystem) -> None:
     node.tell(AddWorker(assigned(7), known=RememberedWorker(restart_count=4, streak_count=3)))
-    node.run(1)
+    node.run(0.5)
     node.tell(RefundRestarts(W, 3))
-    node.run(1)
+    node.run(0.5)
     assert (node.status().restart_count, node.status().shown) == (1, ShownStatus.HEALTHY)
     node.tell(RefundRestarts(W, 3))
-    node.run(1)
+    node.run(0.5)
     assert node.status().restart_count == 0
 
 

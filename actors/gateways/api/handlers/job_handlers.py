@@ -60,6 +60,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint: msgspec.Raw
     claimed_by: str | None
     claimed_generation: int | None
+    claimed_node: str | None
+    """The node of the cluster where it runs, or ran last."""
     created_at_wall_ms: int
     not_before_wall_ms: int
     started_at_wall_ms: int | None
