@@ -312,7 +312,7 @@ CREATE TABLE rekindle_tenure (
 	refunded BIGINT NOT NULL,
 	reset_at_wall_ms BIGINT,
 	last_generation BIGINT NOT NULL,
-	noted BIGINT NOT NULL, lifted_ms BIGINT, ready_at_ms BIGINT, done_at_ms BIGINT, timetable TEXT,
+	noted BIGINT NOT NULL, lifted_ms BIGINT, ready_ms BIGINT, done_ms BIGINT, timetable TEXT,
 	CONSTRAINT pk_rekindle_tenure PRIMARY KEY (component_id, epoch)
 )
 

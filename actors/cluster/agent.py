@@ -304,7 +304,7 @@ class Agent(ResilientActor):
         if (ended := self._tenures.get(key)) is not None:  # killed for want of the right, under this epoch
             ours = merged(ours, ended)
             tenures = (*(each for each in tenures if each.epoch != assignment.epoch), ours)
-        if wish.once and ours is not None and ours.done_at_ms is not None:
+        if wish.once and ours is not None and ours.done_ms is not None:
             return  # The cluster will hear that the task is done.
         self._holdings = held.started(self._holdings, assignment.component_id, assignment.epoch)
         self._kept[assignment.component_id] = wish

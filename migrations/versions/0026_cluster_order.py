@@ -11,7 +11,7 @@ branch_labels = None
 depends_on = None
 
 _WISH = (("once", "0"), ("unit", ""), ("beside", "[]"), ("after", "{}"))
-_TENURE = ("ready_at_ms", "done_at_ms")
+_TENURE = ("ready_ms", "done_ms")
 
 
 def upgrade() -> None:

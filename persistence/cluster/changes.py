@@ -82,7 +82,7 @@ def keep_tenure(connection: Connection, news: Tenure) -> None:
     before = None if row is None else tenure(row)
     after = merged(before, news)
     connection.execute(sql.KEEP_TENURE, tenure_values(after))
-    if after.done_at_ms is not None and (before is None or before.done_at_ms is None):
+    if after.done_ms is not None and (before is None or before.done_ms is None):
         connection.execute(sql.TASK_IS_DONE, key)
 
 

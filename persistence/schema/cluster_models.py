@@ -91,8 +91,8 @@ class TenureRow(Model):
     last_generation: Mapped[int]
     noted: Mapped[int]
     lifted_ms: Mapped[int | None]
-    ready_at_ms: Mapped[int | None]
-    done_at_ms: Mapped[int | None]
+    ready_ms: Mapped[int | None]
+    done_ms: Mapped[int | None]
     timetable: Mapped[str | None]
 
 

@@ -72,7 +72,7 @@ TENURE = Table(
     _number("reset_at_wall_ms", nullable=True),
     *map(_number, ("last_generation", "noted")),
     _number("lifted_ms", nullable=True),
-    *(_number(name, nullable=True) for name in ("ready_at_ms", "done_at_ms")),
+    *(_number(name, nullable=True) for name in ("ready_ms", "done_ms")),
     _text("timetable", nullable=True),
 )
 ORDER = Table(

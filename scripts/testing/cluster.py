@@ -151,9 +151,19 @@ class Cluster:
         self._nodes[node].close()
 
     def start(self, node: str) -> None:
-        """Start a node that does not run, and wait until it holds its lease."""
+        """Start a node that does not run, and wait until it holds its lease and the others know it.
+
+        A node that is cut off before it knows the others is its own majority, and keeps its workers.
+        """
         self._nodes[node].start()
         self.wait_until(lambda: self.holds_lease(node), f"{node} to join")
+        self.wait_until(self._is_acquainted, "the nodes to know each other")
+
+    def _is_acquainted(self) -> bool:
+        living = [
+            node for node in self._read().nodes if node.name in self._nodes and self.holds_lease(node.name)
+        ]
+        return all({each.id for each in living} <= set(node.members) for node in living)
 
     def drain(self, node: str) -> None:
         """Move all workers of a node elsewhere, and wait until others have them."""

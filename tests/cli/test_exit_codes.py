@@ -74,7 +74,9 @@ def test_a_name_that_would_lead_elsewhere_is_unknown(every_state: Client, order:
     """An empty variable in a script must not pause everything."""
     answer = every_state(order, name)
     assert (answer.code, answer.out) == (4, "")
-    assert answer.err.startswith("rekindle: no worker is called ")
+    assert answer.err.startswith(
+        ("rekindle: no worker is called ", "rekindle: an ID is empty; name a worker")
+    )
     assert every_state("status", "--json").document["paused"] is False
 
 

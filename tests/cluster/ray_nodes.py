@@ -111,14 +111,22 @@ class RayNodes:
         """What the link of a node says of Ray."""
         return str(self._shown(name, LINK).get("said"))
 
-    def kill_ray(self, name: str) -> None:
-        """Kill all processes of a node's Ray."""
-        process = psutil.Process(int(str(self._shown(name, RAY)["pid"])))
+    def pid(self, name: str) -> int | None:
+        """The process of a node's Ray."""
+        found = self._shown(name, RAY).get("pid")
+        return found if isinstance(found, int) else None
+
+    def kill_ray(self, name: str) -> int:
+        """Kill all processes of a node's Ray; returns the pid of the first one."""
+        pid = self.pid(name)
+        assert pid is not None
+        process = psutil.Process(pid)
         family = [process.pid, *(each.pid for each in process.children(recursive=True))]
         for pid in family:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         until(lambda: all(is_zombie(pid) for pid in family), "Ray to be dead")
+        return process.pid
 
     def _shown(self, name: str, component_id: str) -> dict[str, object]:
         client = ControlClient(str(self.nodes.folder / name / "control.sock"))

@@ -57,11 +57,11 @@ def _the_head_dies_and_comes_back(ray: RayNodes) -> None:
     """Nothing stops, what crashes is restarted, and the return of the head changes nothing."""
     before = {id_: [life.token for life in ray.nodes.lives(id_)] for id_ in W}
     places = ray.nodes.places()
-    ray.kill_ray("k1")
-    until(lambda: ray.says("k2") != "Ray answers", "the link to notice")
+    killed = ray.kill_ray("k1")
     crashed = W[0]
     ray.nodes.crash(crashed)
     ray.nodes.until_lives(len(before[crashed]) + 1, crashed)
+    until(lambda: ray.pid("k1") not in (None, killed), "the head to start again")
     ray.until_answers("k1", "k2")
     back = time.time()
     ray.nodes.until_runs(*W)

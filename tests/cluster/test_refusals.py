@@ -60,6 +60,7 @@ def test_a_node_with_another_secret_is_refused_while_the_others_hold_their_lease
     assert "the secret_file of this node has another secret than the one of k1: copy that file" in said
     nodes.agents["k1"].terminate()
     nodes.agents["k1"].wait(60)
+    until(lambda: not nodes.status()["nodes"][0]["lease_left_ms"], "the lease of k1 to end")
     nodes.start("k2")
     until(lambda: nodes.holds_lease("k2"), "a node with a new secret to join when it is alone")
 

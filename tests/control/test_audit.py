@@ -86,4 +86,4 @@ def test_an_order_whose_entry_cannot_be_stored_is_still_answered(
 
     monkeypatch.setattr(served.operator, "audit", broken)
     assert served.client.post("/pause")["result"] == "done"
-    assert any("audit: entry not recorded" in line for line in logs)
+    assert any("audit: the store did not take an entry" in line for line in logs)

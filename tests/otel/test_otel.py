@@ -415,7 +415,7 @@ def test_headers_that_other_users_can_read_are_refused(
         export(system, collector.url, headers_file=headers)
     headers.chmod(0o600)
     headers.write_text("not a header\n")
-    with pytest.raises(GatewayError, match="line 1 is not a header"):
+    with pytest.raises(GatewayError, match="line 1 must be a header"):
         export(system, collector.url, headers_file=headers)
 
 

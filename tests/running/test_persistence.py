@@ -156,7 +156,7 @@ def locked(running: Running) -> Iterator[None]:
         other.execute("BEGIN IMMEDIATE")
         kill_worker(running, "worker:flaky:0")
         running.signal(signal.SIGTERM)
-        assert eventually(lambda: "records wait for it" in running.text()), running.text()
+        assert eventually(lambda: "records are not written yet" in running.text()), running.text()
         yield
 
 
@@ -195,7 +195,7 @@ def test_f19_a_death_that_is_stored_after_another_run_has_used_the_store_has_its
         kill_worker(first, "worker:flaky:0")
         kill_worker(first, "worker:flaky:0")  # neither the start nor the death of this process is stored
         first.signal(signal.SIGTERM)
-        assert eventually(lambda: "records wait for it" in first.text()), first.text()
+        assert eventually(lambda: "records are not written yet" in first.text()), first.text()
         first.signal(signal.SIGTERM)  # the stop waits no longer
         assert first.end() == 1
         second = run(FLAKY)

@@ -78,9 +78,9 @@ class Tenure(msgspec.Struct, frozen=True, kw_only=True):
     reset_at_wall_ms: int | None = None
     """When an operator reset the counters; what older tenures counted is void."""
     last_generation: int = 0
-    ready_at_ms: int | None = None
+    ready_ms: int | None = None
     """When the worker was healthy for the first time under this epoch."""
-    done_at_ms: int | None = None
+    done_ms: int | None = None
     """When the task ended well."""
     timetable: str | None = None
     """The timetable of its schedule, as the journal of the node has it: it is handed on."""

@@ -39,8 +39,8 @@ def after_event(
     if number <= tenure.noted:
         return tenure
     if isinstance(event, StatusChanged):
-        is_news = event.new is Status.HEALTHY and tenure.ready_at_ms is None
-        return replace(tenure, ready_at_ms=at_ms, noted=number) if is_news else tenure
+        is_news = event.new is Status.HEALTHY and tenure.ready_ms is None
+        return replace(tenure, ready_ms=at_ms, noted=number) if is_news else tenure
     tenure = replace(tenure, noted=number)
     match event:
         case WorkerReset() | FailureLifted():
@@ -68,7 +68,7 @@ def after_event(
                 last_generation=max(tenure.last_generation, death.generation),
             )
         case WorkerDied(done=True):
-            return replace(tenure, done_at_ms=at_ms)
+            return replace(tenure, done_ms=at_ms)
         case WorkerDied(death=death):
             return replace(
                 tenure,

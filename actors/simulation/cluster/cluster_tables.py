@@ -291,7 +291,7 @@ class ClusterTables:
         known = self.tenures.setdefault(news.component_id, {})
         before = known.get(news.epoch)
         after = known[news.epoch] = merged(before, news)
-        if after.done_at_ms is not None and (before is None or before.done_at_ms is None):
+        if after.done_ms is not None and (before is None or before.done_ms is None):
             self._finish_task(after)
         return True
 

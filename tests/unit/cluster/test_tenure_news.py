@@ -19,21 +19,21 @@ def becomes(status: Status) -> StatusChanged:
 
 
 def test_a_worker_is_ready_from_the_first_time_that_it_is_healthy() -> None:
-    assert after_event(NEW, 1, 10, becomes(Status.UNHEALTHY)).ready_at_ms is None
+    assert after_event(NEW, 1, 10, becomes(Status.UNHEALTHY)).ready_ms is None
     ready = after_event(NEW, 2, 20, becomes(Status.HEALTHY))
-    assert ready.ready_at_ms == 20
+    assert ready.ready_ms == 20
     assert after_event(ready, 3, 30, becomes(Status.HEALTHY)) == ready
 
 
 def test_a_task_that_ended_well_is_done_and_nothing_is_counted() -> None:
     death = Death(component_id=W, generation=1, cause=Cause.EXITED, exit=Exit(0, None))
     done = after_event(NEW, 1, 10, WorkerDied(death, Action.NONE, "done", 0.0, 0, done=True))
-    assert (done.done_at_ms, done.restarts, done.recent_deaths_ms) == (10, 0, ())
+    assert (done.done_ms, done.restarts, done.recent_deaths_ms) == (10, 0, ())
 
 
 def test_late_news_do_not_undo_that_a_task_is_done() -> None:
-    done = Tenure(component_id=W, epoch=5, node_id="n", done_at_ms=10, noted=3)
-    assert merged(done, Tenure(component_id=W, epoch=5, node_id="n", noted=1)).done_at_ms == 10
+    done = Tenure(component_id=W, epoch=5, node_id="n", done_ms=10, noted=3)
+    assert merged(done, Tenure(component_id=W, epoch=5, node_id="n", noted=1)).done_ms == 10
 
 
 def test_a_tenure_without_runs_hands_on_the_timetable_that_the_worker_brought() -> None:

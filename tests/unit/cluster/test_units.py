@@ -138,7 +138,7 @@ def test_a_worker_starts_once_tasks_are_done_and_services_ready_under_their_epoc
 
 
 def _ready(found: Fleet, epoch: int) -> Fleet:
-    ready = Tenure(component_id="db:0", epoch=epoch, node_id="a", ready_at_ms=1)
+    ready = Tenure(component_id="db:0", epoch=epoch, node_id="a", ready_ms=1)
     return replace(found, tenures={"db:0": ready})
 
 

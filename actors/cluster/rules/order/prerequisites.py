@@ -43,4 +43,4 @@ def _is_ready(fleet: Fleet, component_id: str) -> bool:
     assignment, tenure = fleet.assignments.get(component_id), fleet.tenures.get(component_id)
     if assignment is None or tenure is None or assignment.phase is not Phase.PLACED:
         return False
-    return tenure.epoch == assignment.epoch and tenure.ready_at_ms is not None
+    return tenure.epoch == assignment.epoch and tenure.ready_ms is not None
