@@ -38,6 +38,8 @@ from .reservations import Group, Request, amounts, group_of, name_of, settle, wh
 SPEAKS_S = 1.0
 HANGS_S = 3.0
 TICK_S = 0.02
+FREES_S = 3.0
+"""How long Ray may take until it gives away what was reserved for something else."""
 NAMESPACE = "rekindle"
 
 
@@ -129,7 +131,9 @@ class Link:
         except (ValueError, RayError) as error:
             self.say(Reserved(number, f"Ray refuses the reservation: {_line(error)}"))
         else:
-            self._pending.append(Pending(number, group, time.monotonic()))
+            # The demand of this worker may have taken the very room that it needs, and Ray frees it slowly.
+            settled = time.monotonic() + (FREES_S if settlement.remove else 0.0)
+            self._pending.append(Pending(number, group, settled))
 
     def _make(self, request: Request) -> str:
         group = placement_group(
