@@ -54,6 +54,11 @@ class Follower:
         self._wake()
         return True
 
+    def clear(self) -> None:
+        """Forget what is queued: the client is sent the current states and the latest events instead."""
+        self._frames.clear()
+        self._bytes = 0
+
     def end(self) -> None:
         """End the stream after what is queued."""
         self.ended = True

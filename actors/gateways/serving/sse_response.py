@@ -80,7 +80,9 @@ class EventStreamResponse(Response):
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         await self._hub.is_ready()
-        # No await until the snapshot is taken: everything later is in the client's queue.
+        # No await until the snapshot is taken: it has everything that was queued since the client joined, and
+        # everything later is in its queue.
+        self._follower.clear()
         last_id, recent = self._hub.last_id, self._hub.recent()
         states = self._hub.envelopes(self._follower.topics)
         yield _connected(self._request, last_id)
