@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +22,12 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         with suppress(ValueError):  # not in the main thread
             _default = signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
             signal.signal(_number, _default)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what lasts to the end: a search among nine thousand tests takes 0.3 s."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -122,11 +122,11 @@ class RayNodes:
         assert pid is not None
         process = psutil.Process(pid)
         family = [process.pid, *(each.pid for each in process.children(recursive=True))]
-        for pid in family:
+        for each in family:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        until(lambda: all(is_zombie(pid) for pid in family), "Ray to be dead")
-        return process.pid
+                os.kill(each, signal.SIGKILL)
+        until(lambda: all(is_zombie(each) for each in family), "Ray to be dead")
+        return pid
 
     def _shown(self, name: str, component_id: str) -> dict[str, object]:
         client = ControlClient(str(self.nodes.folder / name / "control.sock"))
