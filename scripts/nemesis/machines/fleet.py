@@ -167,7 +167,8 @@ class Fleet:
             return None
         with file.open("rb") as traces:
             traces.seek(max(0, traces.seek(0, os.SEEK_END) - 400))
-            words = traces.read().decode().splitlines()[-1].split()
+            lines = traces.read().decode().splitlines()
+        words = lines[-1].split() if lines else []
         return (float(words[0]), words[1]) if len(words) >= 4 else None
 
     def runs_on(self, component_id: str) -> str | None:
