@@ -53,7 +53,11 @@ def prepare(engine: Engine, name: str) -> None:
             return
         if found is not None and FIRST <= found < migrate.REVISIONS[-1]:
             _see_whether_others_go_on(connection, name)
-    migrate.upgrade(engine, name)
+    try:
+        migrate.upgrade(engine, name)
+    except StoreTooNewError:  # a newer node has upgraded them in this moment; they may be usable
+        prepare(engine, name)
+        return
     with engine.begin() as connection:
         _note(connection, KNOWS + __version__, migrate.REVISIONS[-1])
         if migrate.revision_of(connection) == migrate.REVISIONS[-1]:
