@@ -8,6 +8,7 @@ changed, until the store has it, and the Agent when a worker has ended for good.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -48,6 +49,9 @@ MOST_EVENTS = 10_000
 
 class Courier(ResilientActor):
     """Ships the tenures of one node."""
+
+    lane: ClassVar[str] = "journal"
+    """It reads the journal, and a slow disk must not delay the lease, which the Agent renews."""
 
     def __init__(
         self,

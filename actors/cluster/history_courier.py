@@ -9,6 +9,7 @@ does not take stays in the journal. It ends with its system.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from loguru import logger
 
@@ -38,6 +39,9 @@ _PLACED = event_type(WorkerPlaced)
 
 class HistoryCourier(ResilientActor):
     """Ships the journal of one node."""
+
+    lane: ClassVar[str] = "journal"
+    """It reads the journal, and a slow disk must not delay the lease, which the Agent renews."""
 
     def __init__(
         self,
