@@ -129,8 +129,7 @@ class HealthMonitor(ResilientActor):
             case SpawnFailed(component_id=id_, generation=generation, error=error):
                 self._lost(id_, generation, Lost(Cause.SPAWN_FAILED, detail=error))
             case ConditionChecked(component_id=id_, generation=generation):
-                worker = self._current(id_, generation)
-                if worker is not None:
+                if (worker := self._current(id_, generation)) is not None:
                     self._advance(worker, Checked(message.condition, message.is_met, message.words))
             case NoticeReceived(component_id=id_, generation=generation, notice=notice):
                 self._noticed(id_, generation, notice)
@@ -216,7 +215,8 @@ class HealthMonitor(ResilientActor):
         if worker is None or worker.state.status in (Status.DEAD, Status.FAILED):
             return
         if frame.component_id is not None and frame.component_id != component_id:
-            logger.warning("health: {} sent a frame with the id of {!r}", component_id, frame.component_id)
+            text = "health: {} sent a frame with the id of {!r}"
+            logger.bind(worker=component_id).warning(text, component_id, frame.component_id)
         worker.heartbeat_wall_ms = self._runtime.clock.wall_ms()
         now = worker.heard_at = self._runtime.clock.monotonic()
         self._mirror.heard(component_id)

@@ -330,7 +330,8 @@ class Agent(ResilientActor):
         self._goes_on()
 
     def _worker_refused(self, news: WorkerRefused) -> None:
-        logger.error("cluster: node {} cannot run {}: {}", self._node.name, news.component_id, news.reason)
+        log = logger.bind(worker=news.component_id)
+        log.error("cluster: node {} cannot run {}: {}", self._node.name, news.component_id, news.reason)
         self._holdings = held.stopped(self._holdings, news.component_id, news.epoch)
         self._refusals[news.component_id, news.epoch] = news.reason
         if (last := self._last) is not None:

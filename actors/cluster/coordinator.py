@@ -193,7 +193,8 @@ class Coordinator(ResilientActor):
 
     def _denied_room(self, claim: Claim, why: str) -> None:
         if claim.node_id is not None:
-            logger.info("cluster: no room for {} on {}: {}", claim.component_id, claim.node_id, why)
+            log = logger.bind(worker=claim.component_id)
+            log.info("cluster: no room for {} on {}: {}", claim.component_id, claim.node_id, why)
             self._denied[claim.component_id, claim.node_id] = self._clock.monotonic() + DENIED_S
             self._claimed.pop(claim.component_id, None)
 

@@ -116,7 +116,7 @@ class HistoryCourier(ResilientActor):
                 return
             self._book = self._book.knowing(self._epochs_of(page.events))
         except StoreError as error:
-            logger.debug("cluster: the journal cannot be read now: {}", str(error))
+            logger.debug("cluster: the journal cannot be read; trying again: {}", str(error))
             self._again()
             return
         self._book, lives = life_news.read(self._book, page.events, self._lapses)

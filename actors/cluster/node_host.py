@@ -101,7 +101,7 @@ class NodeStarts:
             try:
                 self._carry_out(order)
             except Exception as error:  # noqa: BLE001  # the next order must not wait for ever
-                logger.opt(exception=error).error("cluster: an order of the agent could not be carried out")
+                logger.opt(exception=error).error("cluster: an order of the agent failed")
 
     def _carry_out(self, order: StartTenure | ChangeTenure) -> None:
         match order:
@@ -167,7 +167,8 @@ class NodeHost:
     def refund(self, component_id: str, epoch: int, restarts: int) -> None:
         """Have restarts that another node was at fault for not count here."""
         if self._epochs.get(component_id) == epoch:
-            logger.info("cluster: {} has {} restarts less: they were a node's fault", component_id, restarts)
+            log = logger.bind(worker=component_id)
+            log.info("cluster: {} restarts of {} no longer count: a node caused them", restarts, component_id)
             tell(self._supervisor, RefundRestarts(component_id, restarts))
 
     def fence(self) -> None:
@@ -219,10 +220,10 @@ class NodeHost:
             self._refuse(id_, epoch, error)
         except RequestTimeoutError as error:
             # The supervisor may still add it: its removal follows, and the end of that is told as any other.
-            logger.warning("cluster: {} is not started yet: {}", id_, str(error))
+            logger.bind(worker=id_).warning("cluster: {} has not started yet: {}", id_, str(error))
             self._remove(id_)
         except RekindleError as error:  # such as: it is stopping. Another time, or another node, may do.
-            logger.warning("cluster: {} is not started: {}", id_, str(error))
+            logger.bind(worker=id_).warning("cluster: {} cannot be started: {}", id_, str(error))
             self._starts.rest()
             self._not_started(tenure)
         else:
@@ -265,4 +266,5 @@ class NodeHost:
             spec = self._spec(wish, epoch)
             self._system.change_worker(spec)
         except RekindleError as error:
-            logger.error("cluster: {} goes on with its former settings: {}", wish.component_id, str(error))
+            log = logger.bind(worker=wish.component_id)
+            log.error("cluster: {} keeps its former settings: {}", wish.component_id, str(error))

@@ -49,16 +49,16 @@ class DetachedProcesses:
         child.left = tuple(left)
         if left:
             hint = daemon_hint(child.exit or Exit(), round(child.lived_s * 1000), left)
-            logger.warning(
-                "{} {}", child.id, hint or f"left {listed(left)}; the supervisor ends what is left"
-            )
+            what = hint or f"left {listed(left)}; the supervisor ends what is left"
+            logger.bind(worker=child.id).warning("processes: {} {}", child.id, what)
         self._continue(child, left, then, time.monotonic() + MOST_S)
 
     def _continue(self, child: Child, left: list[int], then: Call, deadline: float) -> None:
         if not left:
             then()
         elif time.monotonic() > deadline:
-            logger.error("{} left processes that do not end: {}", child.id, listed(left))
+            log = logger.bind(worker=child.id)
+            log.error("processes: {} left processes that do not end: {}", child.id, listed(left))
             then()
         else:
             for pid in left:

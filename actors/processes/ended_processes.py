@@ -108,5 +108,6 @@ def _is_taken(child: Child) -> bool:
     try:
         return child.output.finish_at_once()
     except Exception as error:  # noqa: BLE001  # its death is reported even so
-        logger.opt(exception=error).error("processes: cannot read the last output of {}", child.id)
+        log = logger.bind(worker=child.id).opt(exception=error)
+        log.error("processes: cannot read the last output of {}", child.id)
         return False

@@ -203,7 +203,7 @@ class Workers:
         """Change one worker, and do what follows from it."""
         worker = self._table.get(component_id)
         if worker is None:
-            logger.debug("supervisor: message about unknown worker {!r}", component_id)
+            logger.debug("supervisor: a message about the unknown worker {!r} was ignored", component_id)
             return
         self.carry_out(change(worker))
 

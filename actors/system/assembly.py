@@ -260,7 +260,7 @@ def _commit(store: Store, records: tuple[Record, ...], patience_s: float) -> tup
         except StoreUnavailableError as error:
             if time.monotonic() >= deadline:
                 text = (
-                    "store: not writable yet; until it is, a next run would not recognise our processes: {}"
+                    "store: not writable yet; after a crash now, the next run cannot find our processes: {}"
                 )
                 logger.warning(text, str(error))
                 return records

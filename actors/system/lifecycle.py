@@ -133,7 +133,7 @@ class Lifecycle:
     def _set_up(self) -> None:
         for spec in self._workers.specs:
             for warning in spec.health.warnings():
-                logger.warning("worker {}: {}", spec.id, str(warning))
+                logger.bind(worker=spec.id).warning("config: {}: {}", spec.id, str(warning))
         try:
             self._runtime = runtime = self._make_runtime()
             self._processes = processes = RealProcesses(
@@ -215,7 +215,7 @@ class Lifecycle:
             if self._workers.queues:
                 self._store.jobs.set_limits(self._settings.limits)
         except StoreError as error:
-            logger.warning("store: the limits of queues are stored when it is available: {}", str(error))
+            logger.warning("store: the limits of queues are not stored yet: {}", str(error))
 
     def _end_former_run(self, remembered: Remembered) -> None:
         """End what a killed supervisor left behind, before anything is started beside it."""
@@ -233,7 +233,8 @@ class Lifecycle:
             tell(actors.persistence, Persist((note,)))
         for order in orders:
             whose = order.release.component_id
-            logger.info("system: {} was killed with its supervisor; releasing the work it held", whose)
+            log = logger.bind(worker=whose)
+            log.info("system: {} was killed with its supervisor; releasing the work it held", whose)
             tell(self._releases, order)
 
     # ── an upgrade of the supervisor ─────────────────────────────────────────────────────

@@ -90,7 +90,7 @@ class ClusterLane:
             return StoreAway(request=asked.request, reason=self._reason(error))
         except Exception as error:  # noqa: BLE001  # the lane must answer the next request
             self._drop()
-            logger.opt(exception=error).error("cluster: {} could not be asked", self._shown)
+            logger.opt(exception=error).error("cluster: a request to {} failed", self._shown)
             return StoreAway(request=asked.request, reason=f"{type(error).__name__}: {error}")
         self._was_away = False
         return answer

@@ -146,10 +146,10 @@ class SharedJobs:
             work()
         except StoreError as error:
             if not self._is_away:
-                logger.warning("cluster: jobs of ended workers are released later: {}", str(error))
+                logger.warning("cluster: cannot release jobs of ended workers yet: {}", str(error))
             self._is_away = True
         except Exception as error:  # noqa: BLE001  # the next look must come
-            logger.opt(exception=error).error("cluster: the jobs of ended workers could not be released")
+            logger.opt(exception=error).error("cluster: cannot release jobs of ended workers")
             self._is_away = True
         else:
             self._is_away = False

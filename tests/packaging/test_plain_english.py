@@ -1,7 +1,8 @@
-"""Texts use the words of the trade: these ones crept in before, and each has a plainer form."""
+"""Texts use the words of the trade, and log lines begin with the component that writes them."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from functools import cache
@@ -47,3 +48,29 @@ def test_an_odd_word_does_not_occur(word: str) -> None:
         if re.search(ODD[word], line)
     ]
     assert found == []
+
+
+LOGGERS = {"logger", "log", "_log"}
+LEVELS = {"debug", "info", "warning", "error", "critical"}
+COMPONENT = re.compile(r"([a-z][a-z ]*|\{\}): ")
+
+
+def log_lines() -> list[tuple[str, str]]:
+    """The templates of all log lines of the package, with their places."""
+    calls = [
+        (f"{name}:{call.lineno}", call.args[0])
+        for name, text in texts()
+        if name.startswith(("actors/", "persistence/", "worker/", "scripts/cli/")) and "logg" in text
+        if name.endswith(".py")
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and call.args
+        if isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS
+        if re.match(r"\w+", ast.unparse(call.func)).group() in LOGGERS  # type: ignore[union-attr]
+    ]
+    return [(place, str(word.value)) for place, word in calls if isinstance(word, ast.Constant)]
+
+
+def test_a_log_line_begins_with_its_component() -> None:
+    lines = log_lines()
+    assert len(lines) > 80
+    assert [f"{place}: {text}" for place, text in lines if not COMPONENT.match(text)] == []

@@ -78,5 +78,5 @@ def _expected(error: Exception) -> tuple[int, str, str] | None:
 def _unexpected(error: Exception, what: str) -> tuple[int, str, str]:
     if isinstance(error, RekindleError):
         return 409, "refused", str(error)
-    logger.opt(exception=error).error("{} failed", what)
+    logger.opt(exception=error).error("api: {} failed", what)
     return 500, "internal", "internal error; the supervisor's log has the details"

@@ -124,7 +124,7 @@ class UdpPeers:
         if self._refused & (self._refused - 1) == 0:  # the 1st, 2nd, 4th …
             whence = sender[0] if isinstance(sender, tuple) else sender
             logger.warning(
-                "cluster: a message from {} has a wrong signature ({} so far); is the secret the same?",
+                "cluster: a message from {} has a wrong signature ({} so far): is the secret the same?",
                 str(whence),
                 self._refused,
             )

@@ -101,7 +101,7 @@ class NotifyReader:
         kind = words.partition(" of process")[0]
         if kind not in self._told:
             self._told.add(kind)
-            logger.warning("notify: {}: {}", self._child.id, words)
+            logger.bind(worker=self._child.id).warning("notify: {}: {}", self._child.id, words)
 
 
 def is_of_worker(pid: int, worker: int) -> bool:

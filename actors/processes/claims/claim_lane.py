@@ -91,7 +91,8 @@ class ClaimLane:
                     return
                 wire.send(self._connection, self._answer(request))
         except (OSError, ValueError) as error:
-            logger.debug("claims of {}: {}", self._badge.claimant.worker, error)
+            worker = self._badge.claimant.worker
+            logger.bind(worker=worker).debug("claims: the connection of {} ended: {}", worker, error)
         finally:
             self._claims.close()
 

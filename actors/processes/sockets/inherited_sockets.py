@@ -26,7 +26,7 @@ def take_inherited(sockets: Sequence[SocketSpec]) -> dict[str, int]:
     left = sorted({*range(FIRST_DESCRIPTOR, FIRST_DESCRIPTOR + len(names))} - {*matched.values()})
     for descriptor in left:
         name = names[descriptor - FIRST_DESCRIPTOR]
-        logger.warning("socket {!r}: was handed over, and no worker has a socket for it; it is closed", name)
+        logger.warning("sockets: {!r} was handed over but no worker uses it; it is closed", name)
         os.close(descriptor)
     return matched
 

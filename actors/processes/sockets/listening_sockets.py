@@ -106,13 +106,13 @@ class ListeningSockets:
             if spec.path is None or not may_be_of_others(spec.path):
                 raise
             if spec.place not in self._blocked:
-                logger.warning("{}; its workers start once that is possible", error)
+                logger.warning("sockets: {}; its workers start once that is possible", str(error))
             self._blocked.add(spec.place)
             return None
 
     def _bound(self, spec: SocketSpec) -> BoundSocket:
         bound = BoundSocket(spec, self._inherited.pop(spec.name, None))
-        logger.info("socket {}: listens on {}", spec.name, bound.address)
+        logger.info("sockets: {} listens on {}", spec.name, bound.address)
         return bound
 
 

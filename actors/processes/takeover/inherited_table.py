@@ -96,7 +96,8 @@ class InheritedTable:
     def end_unclaimed(self, loop: EpollLoop, orders: PendingStarts) -> None:
         """Kill what no proxy has claimed, and drop the orders that waited for that."""
         for id_, known in tuple(self._unclaimed.items()):
-            logger.warning("{} (pid {}) is not supervised after the upgrade and is ended", id_, known.pid)
+            text = "upgrade: {} (pid {}) is no longer supervised and is killed"
+            logger.bind(worker=id_).warning(text, id_, known.pid)
             with suppress(OSError):
                 signal.pidfd_send_signal(self._descriptors[key(id_, "pidfd")], signal.SIGKILL)
             self.claimed(id_)

@@ -82,7 +82,8 @@ class ChildWatch:
         try:
             self._watch(child)
         except OSError as error:
-            logger.error("{} cannot be watched after the upgrade and is ended: {}", child.id, str(error))
+            text = "upgrade: {} cannot be watched and is killed: {}"
+            logger.bind(worker=child.id).error(text, child.id, str(error))
             child.signal(signal.SIGKILL)
             self.on_exit(child)
             return
@@ -145,7 +146,8 @@ class ChildWatch:
         try:
             return child.remains(self._memory)
         except Exception as error:  # noqa: BLE001
-            logger.opt(exception=error).error("processes: cannot read the evidence of {}", child.id)
+            log = logger.bind(worker=child.id).opt(exception=error)
+            log.error("processes: cannot read the evidence of {}", child.id)
             return None
 
     def _unwatch(self, child: Child) -> None:

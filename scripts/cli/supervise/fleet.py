@@ -142,7 +142,7 @@ class Fleet(System):
         try:
             return self._reload()
         except RequestRefusedError as error:
-            logger.error("{}", str(error))
+            logger.error("config: {}", str(error))
             raise
 
     def shut_down(self) -> None:

@@ -362,7 +362,7 @@ class Runner:
         self._fleet.end_rolling()
         for result in self._fleet.stop():
             if not result.gone or result.killed:
-                logger.warning("{}", _stop_warning(result))
+                logger.bind(worker=result.component_id).warning("supervisor: {}", _stop_warning(result))
 
     def _summary(self) -> str:
         try:

@@ -126,7 +126,8 @@ class WarmProcesses:
         try:
             pid = process.fork(request, descriptors)
         except WarmStartError as error:
-            logger.info("warm start: {} is executed instead: {}", spec.id, str(error))
+            log = logger.bind(worker=spec.id)
+            log.info("warm start: {} is executed instead: {}", spec.id, str(error))
             place.problem = str(error)
             self._drop(place)
             return None

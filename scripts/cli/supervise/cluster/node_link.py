@@ -136,4 +136,4 @@ class NodeLink:
         if not self._is_away and not self._closing.is_set():
             self._is_away = True
             what = str(error) if isinstance(error, StoreError) else repr(error)
-            logger.warning("cluster: no news of the other nodes: {}", what)
+            logger.warning("cluster: the other nodes cannot be read: {}", what)

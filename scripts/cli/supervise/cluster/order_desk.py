@@ -110,7 +110,7 @@ class OrderDesk:
         try:
             self.link.desk.end(order, state, result)
         except StoreError as error:
-            logger.warning("cluster: the result of an order is not on record: {}", str(error))
+            logger.warning("cluster: the result of an order could not be stored: {}", str(error))
 
     def _done(self, order: Order) -> object:
         system, id_ = self._system, order.component_id
