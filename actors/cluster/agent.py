@@ -1,10 +1,10 @@
 """The Agent of a node: it keeps the node's lease, and has the workers run that are assigned to it.
 
-It owns the lease of this life (`rules.lease`), the promises it got (`rules.promising`) and what runs here
-under which epoch (`rules.holdings`). It tells the store (joins, renewals, workers given back), its peers
-(promises) and the host of the workers; the guardian learns every end of the right before a worker runs under
-it. When the right ends, the workers are killed; when the node was declared lost, it joins as a new life as
-soon as the last of them is gone. It ends with its system.
+It owns the lease of this life (`rules.lease`), the promises it got (`rules.promise_exchange`) and what runs
+here under which epoch (`rules.holdings`). It tells the store (joins, renewals, workers given back), its
+peers (promises) and the host of the workers; the guardian learns every end of the right before a worker runs
+under it. When the right ends, the workers are killed; when the node was declared lost, it joins as a new life
+as soon as the last of them is gone. It ends with its system.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .facts.tenures import Assignment, Tenure
 from .facts.wishes import Wanted, Wish
 from .rules import holdings as held
 from .rules import lease as leases
-from .rules import promising
+from .rules import promise_exchange
 from .rules.holdings import Holdings
 from .rules.lease import Lease, Terms
 from .rules.tenure_counters import carried, merged, refunded
@@ -81,7 +81,7 @@ class Agent(ResilientActor):
         self._is_shipped = False
         """Whether the counters of former lives are in the database: what is placed here brings them along."""
         self._lease: Lease | None = None
-        self._rounds: promising.Rounds = ()
+        self._rounds: promise_exchange.Rounds = ()
         self._holdings = Holdings()
         self._addresses: Mapping[str, str] = {}
         self._tenures: dict[tuple[str, int], Tenure] = {}
@@ -185,7 +185,7 @@ class Agent(ResilientActor):
             return
         now = self._clock.monotonic()
         self._renew_later()
-        if promising.asks(self._lease, self._terms, now):
+        if promise_exchange.asks(self._lease, self._terms, now):
             self._ask(self._lease, now)
         self._lease, request = leases.renewal(self._lease, self._terms, now)
         self._store.renew(request, self.actor_ref)
@@ -248,7 +248,7 @@ class Agent(ResilientActor):
 
     def _ask(self, lease: Lease, now: float) -> None:
         before = leases.ends_at(lease)
-        self._lease, self._rounds, requests = promising.ask(
+        self._lease, self._rounds, requests = promise_exchange.ask(
             lease, self._rounds, self._terms, self._nonce(), now
         )
         for request in requests:
@@ -258,14 +258,16 @@ class Agent(ResilientActor):
     def _asked(self, asked: PromiseAsked) -> None:
         if self._lease is None:
             return
-        self._lease, answer = promising.answered(self._lease, self._terms, asked, self._clock.monotonic())
+        self._lease, answer = promise_exchange.answered(
+            self._lease, self._terms, asked, self._clock.monotonic()
+        )
         self._peers.send(asked.asker, self._addresses.get(asked.asker, ""), answer)
 
     def _got(self, answer: PromiseGot) -> None:
         if self._lease is None:
             return
         before = leases.ends_at(self._lease)
-        self._lease, self._rounds = promising.got(self._lease, self._rounds, self._terms, answer)
+        self._lease, self._rounds = promise_exchange.got(self._lease, self._rounds, self._terms, answer)
         self._extended(before)
 
     def _extended(self, before: float | None) -> None:

@@ -3,8 +3,8 @@
 It owns how long each node has been silent (`rules.silence`), and what the engine has denied. Every
 half second it reads the cluster; if it leads, it declares silent nodes lost, judges those on which workers
 die (`rules.suspects`), releases what should move, and places what has no node (`rules.placement`,
-`rules.moving`), once the engine has granted the room. Each change is one guarded statement, so that two that
-believe to lead do no harm. It ends with its system.
+`rules.worker_moves`), once the engine has granted the room. Each change is one guarded statement, so that
+two nodes that both believe they lead do no harm. It ends with its system.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .cluster_messages import (
 from .cluster_ports import ClusterStore, Engine
 from .engine_messages import Claim, Denied, EngineAway, EngineBack, Granted, NodeOffered, NodeWithdrawn
 from .facts.cases import GiveRuling
-from .rules import moving, placement, room, silence
+from .rules import placement, room, silence, worker_moves
 from .rules.fleet import Fleet, fleet
 from .rules.lease import Terms
 from .rules.suspects import node_rulings
@@ -140,9 +140,9 @@ class Coordinator(ResilientActor):
         if answer.judged:
             for ruling in node_rulings.given(answer, found, self._suspects):
                 self._try(ruling)
-        for release in moving.releases(found):
+        for release in worker_moves.releases(found):
             self._try(release)
-        for removal in moving.removals(found):
+        for removal in worker_moves.removals(found):
             self._try(removal)
         for wish in placement.copies(found):
             self._try(PutWish(wish))

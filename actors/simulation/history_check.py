@@ -18,7 +18,7 @@ from .reference.health.expected_health import ExpectedHealth
 from .reference.health.expected_readiness import Readiness
 from .reference.health.keep_alives import KeepAlives
 from .reference.health.liveness import Liveness
-from .reference.idling import Idling
+from .reference.idle_workers import IdleWorkers
 from .reference.jobs.expected_jobs import ExpectedJobs
 from .reference.promise import Deadlines, Promise
 from .reference.recycles import Recycles
@@ -60,7 +60,7 @@ PROMISES: tuple[type[Promise], ...] = (
     GroupBudgets,
     ExpectedGroups,
     ExpectedHealth,
-    Idling,
+    IdleWorkers,
     ExpectedJobs,
     KeepAlives,
     Liveness,

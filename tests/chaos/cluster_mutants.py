@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tests.chaos.clusters import at_random
 
 from rekindle.actors.cluster.facts.tenures import Phase, Tenure
-from rekindle.actors.cluster.rules import holdings, lease, promising, silence, tenure_counters
+from rekindle.actors.cluster.rules import holdings, lease, promise_exchange, silence, tenure_counters
 from rekindle.actors.cluster.rules.lease import Lease
 from rekindle.actors.simulation.cluster import cluster_tables, virtual_host
 from rekindle.actors.simulation.cluster.cluster_moves import (
@@ -109,14 +109,14 @@ def declares_lost_without_witnesses(patch: Patch) -> None:
 
 
 def goes_on_without_promises(patch: Patch) -> None:
-    patch.setattr(promising, "may_go_on", lambda node_id, lists, promised: True)
+    patch.setattr(promise_exchange, "may_go_on", lambda node_id, lists, promised: True)
 
 
 def goes_on_with_half_of_the_members(patch: Patch) -> None:
     def half(node_id: str, lists: Any, promised: Any) -> bool:
         return all(2 * len({node_id, *promised} & set(members)) >= len(members) for members in lists)
 
-    patch.setattr(promising, "may_go_on", half)
+    patch.setattr(promise_exchange, "may_go_on", half)
 
 
 def promises_after_it_testified(patch: Patch) -> None:
@@ -146,7 +146,7 @@ def knows_only_its_latest_list_of_members(patch: Patch) -> None:
 
 
 def never_asks_for_promises(patch: Patch) -> None:
-    patch.setattr(promising, "asks", lambda known, terms, now: False)
+    patch.setattr(promise_exchange, "asks", lambda known, terms, now: False)
 
 
 # ── assignments ──────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.services import PostgresService
 
-from rekindle.cli.commands.run.nodes.looking import document
+from rekindle.cli.commands.run.nodes.cluster_status import document
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
 from rekindle.worker.guardian import is_zombie
 

@@ -30,7 +30,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     component_id: str
     epoch: int = 0
-    """Grows with each placement: `rules.fencing.next_epoch`."""
+    """Grows with each placement: `rules.fencing_tokens.next_epoch`."""
     node_id: str | None = None
     phase: Phase = Phase.UNPLACED
     reason: str = ""

@@ -8,7 +8,7 @@
 A worker of a group that stands and falls together goes where the group is; the first one goes where all of
 them fit. A worker that comes after others waits until they are ready or done.
 
-Only workers without a node are placed. Nothing moves because a node joins or returns: `moving` has the
+Only workers without a node are placed. Nothing moves because a node joins or returns: `worker_moves` has the
 reasons for which something does.
 """
 

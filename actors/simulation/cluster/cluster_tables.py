@@ -36,7 +36,7 @@ from ...cluster.facts.cases import GiveRuling, Overrule
 from ...cluster.facts.nodes import Node, NodeState
 from ...cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
 from ...cluster.facts.wishes import Wanted, Wish
-from ...cluster.rules.fencing import next_epoch
+from ...cluster.rules.fencing_tokens import next_epoch
 from ...cluster.rules.quorum import may_be_declared_lost
 from ...cluster.rules.tenure_counters import merged
 from .suspect_tables import SuspectTables

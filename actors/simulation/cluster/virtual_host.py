@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...cluster.cluster_messages import Changed, JournalShipped, KeepTenure, StartTenure, TenureStopped
 from ...cluster.facts.tenures import Tenure
 from ...cluster.facts.wishes import Wanted, Wish
-from ...cluster.rules.fencing import token
+from ...cluster.rules.fencing_tokens import token
 from ...cluster.rules.tenure_counters import merged
 from ...ports import Timer
 from ...spec.deployment.place_policy import OnPartition

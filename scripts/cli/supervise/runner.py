@@ -48,9 +48,9 @@ from .platform.subreaper import adopt_orphans
 from .platform.systemd import Notifier
 from .store_upgrade import open_upgraded
 from .task_results import TaskResults
-from .upgrade.handing import CheckedUpgrade, Handing
 from .upgrade.left import NOTHING_LEFT, OwnEstate
 from .upgrade.runner_state import PendingOrders, Word
+from .upgrade.upgrade_desk import CheckedUpgrade, UpgradeDesk
 
 Order = Word | CheckedUpgrade
 
@@ -117,12 +117,12 @@ def _prepared(
     fleet.event_gateways.open(fleet, config, stack)
     runner = Runner(fleet, Notifier(), launcher)
     runner.lock, runner.results.end_the_run = lock, config.cluster is None
-    handing = Handing(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
-    handing.spared, runner.handing, fleet.upgrades = spared, handing, handing
+    desk = UpgradeDesk(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
+    desk.spared, runner.desk, fleet.upgrades = spared, desk, desk
     runner.listen()
     send_alerts(fleet, config.alerts, stack)
     operator = operator_of(fleet, config)
-    _serve(config, fleet, operator, handing, left, stack)
+    _serve(config, fleet, operator, desk, left, stack)
     join_cluster(fleet, config, store, jobs, operator)
     if left.inheritance is None:
         _say_room(len(config.specs()))
@@ -130,7 +130,12 @@ def _prepared(
 
 
 def _serve(
-    config: Config, fleet: Fleet, operator: Operator, handing: Handing, left: OwnEstate, stack: ExitStack
+    config: Config,
+    fleet: Fleet,
+    operator: Operator,
+    desk: UpgradeDesk,
+    left: OwnEstate,
+    stack: ExitStack,
 ) -> None:
     """Open the sockets for requests, and take over the workers that were left, if any were.
 
@@ -139,20 +144,20 @@ def _serve(
     """
     held = left.inheritance is not None
     socket = left.descriptor("http", "socket")
-    handing.http = serve_http(operator, config.state_dir, config.http, stack, socket, held=held)
-    handing.control = ControlServer(
+    desk.http = serve_http(operator, config.state_dir, config.http, stack, socket, held=held)
+    desk.control = ControlServer(
         operator,
         config.state_dir,
         replace_stale=True,
-        dashboard=None if handing.http is None else handing.http.url,
+        dashboard=None if desk.http is None else desk.http.url,
         inherited=left.descriptor("control", "socket"),
         held=held,
     )
-    stack.enter_context(handing.control)
+    stack.enter_context(desk.control)
     left.go_on(fleet)
-    handing.control.open()
-    if handing.http is not None:
-        handing.http.open()
+    desk.control.open()
+    if desk.http is not None:
+        desk.http.open()
     elif socket is not None:
         os.close(socket)  # the file has no dashboard any more
 
@@ -193,7 +198,7 @@ class Runner:
     def __init__(self, fleet: Fleet, notifier: Notifier, launcher: Launcher | None = None) -> None:
         self._fleet = fleet
         self._on_main = at_once if launcher is None else launcher.ask
-        self.handing: Handing | None = None
+        self.desk: UpgradeDesk | None = None
         """Hands this process over to another program."""
         self.lock: StateLock | None = None
         """Where the number of lost records is left for `rekindle shutdown`."""
@@ -219,13 +224,13 @@ class Runner:
         self._resume(left.runner.pending)
         with handle_signals(handlers, self._on_main, left.signals) as signals:
             self.results.restore(left.runner.task_codes)
-            if self.handing is not None:
-                self.handing.signals, self.handing.pending = signals, self._pending
-                self.handing.task_codes = self.results.codes
+            if self.desk is not None:
+                self.desk.signals, self.desk.pending = signals, self._pending
+                self.desk.task_codes = self.results.codes
             if left.inheritance is None:
                 self._fleet.start()
             else:
-                left.become_ready(self._fleet, self.handing)
+                left.become_ready(self._fleet, self.desk)
             settle_soon()
             self._notifier.ready(self._summary(), again=left.inheritance is not None)
             logger.info("supervisor: ready, {}", self._summary())
@@ -342,9 +347,9 @@ class Runner:
             logger.error("upgrade: refused: {}", str(error))
 
     def _hand_over(self, wanted: CheckedUpgrade) -> None:
-        assert self.handing is not None
+        assert self.desk is not None
         self._notifier.upgrading(time.monotonic_ns() // 1000)
-        self.handing.hand_over(wanted)
+        self.desk.hand_over(wanted)
 
     def _reload(self) -> None:
         self._notifier.reloading(time.monotonic_ns() // 1000)

@@ -11,8 +11,8 @@ from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
 from rekindle.actors.cluster.facts.tenures import Assignment, Phase
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
-from rekindle.actors.cluster.rules.moving import Move, rebalancing
 from rekindle.actors.cluster.rules.placement import plan
+from rekindle.actors.cluster.rules.worker_moves import Move, rebalancing
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
 NOW_MS = 1_000_000

@@ -23,8 +23,8 @@ from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.facts.nodes import Node, NodeState
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
-from rekindle.actors.cluster.rules.moving import releases
 from rekindle.actors.cluster.rules.suspects import node_rulings
+from rekindle.actors.cluster.rules.worker_moves import releases
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
 NOW_S = NOW_MS / 1000

@@ -9,8 +9,8 @@ from rekindle.actors.cluster.facts.nodes import NodeState
 from rekindle.actors.cluster.facts.tenures import Phase, Tenure
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
-from rekindle.actors.cluster.rules.moving import rebalancing, releases
 from rekindle.actors.cluster.rules.placement import plan
+from rekindle.actors.cluster.rules.worker_moves import rebalancing, releases
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 from rekindle.actors.spec.worker_spec import Until
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from ..help import Subcommands
-from .nodes.applying import apply
+from .nodes.apply import apply
 from .nodes.balance import rebalance
+from .nodes.cluster_status import status
 from .nodes.explanation import explain
-from .nodes.joining import join, leave, up
-from .nodes.looking import status
-from .nodes.steering import cordon, drain, forget, move, uncordon
-from .nodes.trying import try_
+from .nodes.membership import join, leave, up
+from .nodes.node_orders import cordon, drain, forget, move, uncordon
+from .nodes.trial import try_
 
 
 @click.group(cls=Subcommands)

@@ -14,9 +14,9 @@ from rekindle.actors.processes.spawn.launcher import Launcher
 from ...config import Config
 from ..fleet import Fleet
 from ..platform.signals import HELD, SignalPipe, set_handlers
-from .handing import Handing
 from .program import go_back
 from .runner_state import RUNNER, RunnerState, StoreLock
+from .upgrade_desk import UpgradeDesk
 
 READY_S = 60.0
 """How long this program may take to become ready, before the former one returns."""
@@ -100,13 +100,13 @@ class OwnEstate:
             fleet.go_on()
             self._blind_ms = round((time.monotonic() - self.inheritance.document.at) * 1000)
 
-    def become_ready(self, fleet: Fleet, handing: Handing | None) -> None:
+    def become_ready(self, fleet: Fleet, desk: UpgradeDesk | None) -> None:
         """Everything that was left is in use: say so."""
         assert self.inheritance is not None
         self._ready.set()
         document, blind_ms = self.inheritance.document, self._blind_ms
-        if handing is not None:
-            handing.failed, handing.blind_ms = self.failed, blind_ms
+        if desk is not None:
+            desk.failed, desk.blind_ms = self.failed, blind_ms
         if self.failed is None:
             fleet.announce(SupervisorUpgraded(document.version, __version__, blind_ms, document.number))
         else:

@@ -16,7 +16,7 @@ from .desk import file_option, loaded, opened, operator
 
 if TYPE_CHECKING:
     from rekindle.actors.cluster.cluster_messages import ClusterRead
-    from rekindle.actors.cluster.rules.moving import Move
+    from rekindle.actors.cluster.rules.worker_moves import Move
     from rekindle.persistence.cluster.cluster_desk import ClusterDesk
 
 
@@ -34,7 +34,7 @@ def rebalance(file: Path, dry_run: bool, as_json: bool) -> None:
       $ rekindle cluster rebalance --file prod.toml --dry-run
     """
     from rekindle.actors.cluster.rules.fleet import fleet
-    from rekindle.actors.cluster.rules.moving import all_moves
+    from rekindle.actors.cluster.rules.worker_moves import all_moves
 
     made: list[dict[str, str]] = []
     with opened(loaded(file)) as desk:
@@ -61,7 +61,7 @@ def _moved(desk: ClusterDesk) -> list[dict[str, str]]:
     """Begin the next moves; those that another operator was quicker with are left out."""
     from rekindle.actors.cluster.cluster_messages import BeginRelease
     from rekindle.actors.cluster.rules.fleet import fleet
-    from rekindle.actors.cluster.rules.moving import rebalancing
+    from rekindle.actors.cluster.rules.worker_moves import rebalancing
 
     read = desk.read()
     found = fleet(read)
@@ -84,7 +84,7 @@ def _settled(desk: ClusterDesk, ids: set[str]) -> dict[str, str]:
     """Wait until these workers are placed; those that no node takes, and why."""
     from rekindle.actors.cluster.facts.tenures import Phase
     from rekindle.actors.cluster.rules.fleet import fleet
-    from rekindle.actors.cluster.rules.moving import homeless
+    from rekindle.actors.cluster.rules.worker_moves import homeless
 
     while True:
         found = fleet(desk.read())

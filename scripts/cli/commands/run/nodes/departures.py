@@ -28,7 +28,7 @@ def wait_for_departure(desk: ClusterDesk, node: Node, timeout_s: float | None = 
     """
     from rekindle.actors.cluster.facts.nodes import NodeState
     from rekindle.actors.cluster.rules.fleet import fleet
-    from rekindle.actors.cluster.rules.moving import departure, inhabitants
+    from rekindle.actors.cluster.rules.worker_moves import departure, inhabitants
 
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     ids: frozenset[str] | None = None

@@ -10,7 +10,7 @@ from ..scenarios.known_state import Facts
 from .promise import Deadlines, Promise
 
 
-class Idling(Promise):
+class IdleWorkers(Promise):
     """What a process was told last agrees with the pauses that are in force."""
 
     rule: ClassVar[str] = "paused workers idle"

@@ -47,7 +47,7 @@ class CheckedUpgrade(msgspec.Struct, frozen=True):
     version: str
 
 
-class Handing:
+class UpgradeDesk:
     """Hands this process over. `request` is for any thread, `hand_over` for that of the runner."""
 
     def __init__(

@@ -13,7 +13,8 @@ from rekindle.actors.cluster.facts.nodes import NodeState
 from rekindle.actors.cluster.facts.tenures import Phase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
-from rekindle.actors.cluster.rules.moving import (
+from rekindle.actors.cluster.rules.placement import plan
+from rekindle.actors.cluster.rules.worker_moves import (
     Departure,
     all_moves,
     departure,
@@ -22,7 +23,6 @@ from rekindle.actors.cluster.rules.moving import (
     releases,
     removals,
 )
-from rekindle.actors.cluster.rules.placement import plan
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
 from .fleets import NOW_MS, copies_of, fleet, node, rebalanced, wish, with_changes

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.promises import PromiseAsked, PromiseGot
 from rekindle.actors.cluster.rules.lease import Lease, ends_at, may_run, may_testify, renewal, renewed
-from rekindle.actors.cluster.rules.promising import answered, ask, asks, got
+from rekindle.actors.cluster.rules.promise_exchange import answered, ask, asks, got
 
 from .leases import DATABASE_MS, T, a_lease, a_new_life, the_answer
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.cluster.rules.fencing import MOST_STARTS, epoch_of, next_epoch, token
+from rekindle.actors.cluster.rules.fencing_tokens import MOST_STARTS, epoch_of, next_epoch, token
 
 EPOCHS = st.integers(min_value=1, max_value=2**42)
 STARTS = st.integers(min_value=1, max_value=MOST_STARTS)
