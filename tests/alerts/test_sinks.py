@@ -105,6 +105,25 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     assert sum("alert 1 was not sent to webhook 127.0.0.1" in line for line in logs) == 1
 
 
+def test_a_sink_that_fails_is_told_of_at_once_and_once_and_so_is_what_the_end_leaves_unsent(
+    receiver: Receiver, logs: list[str]
+) -> None:
+    """The log was silent until the last of the attempts, and about all messages that waited behind it."""
+    receiver.answers = [500, 200, *[503] * 9]
+    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), (0.01, 60.0)) as notifier:
+        for number in range(1, 5):
+            notifier.tell(opened(number))
+        assert eventually(lambda: len(receiver.requests) == 4)
+        assert eventually(lambda: sum("is sent again" in line for line in logs) == 2)
+    for text in (
+        "alert 1 is sent again",
+        "alert 2 is sent again",
+        "2 messages unsent",
+        "alert 2 was not sent",
+    ):
+        assert sum(text in line for line in logs) == 1, text
+
+
 def test_a_receiver_that_hangs_delays_neither_the_teller_nor_the_other_sinks(
     receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -194,8 +213,8 @@ class Kept:
     def __init__(self) -> None:
         self.notices: list[Notification] = []
 
-    def send(self, notice: Notification) -> None:
-        self.notices.append(notice)
+    def send(self, notification: Notification) -> None:
+        self.notices.append(notification)
 
 
 def test_a_sink_is_sent_what_its_filter_wants() -> None:

@@ -76,6 +76,8 @@ class _SinkQueue:
         self._rate = SinkRateLimit()
         self._changed = threading.Condition()
         self._ended = False
+        self._failing = False
+        """Whether the log says that the sink fails."""
         self._thread = threading.Thread(target=self._run, name="rekindle-alerts", daemon=True)
 
     def start(self) -> None:
@@ -85,7 +87,10 @@ class _SinkQueue:
         """Send nothing more; the current message may finish, for a moment."""
         with self._changed:
             self._ended = True
+            unsent = len(self._waiting)
             self._changed.notify()
+        if unsent:
+            logger.warning("alerts: the end leaves {} messages unsent to {}", unsent, str(self._route.sink))
         self._thread.join(1.0)
 
     def take(self, notification: Notification) -> None:
@@ -116,15 +121,17 @@ class _SinkQueue:
             return None if self._ended else self._waiting.popleft()
 
     def _deliver(self, notification: Notification) -> None:
+        alert, sink = notification.alert.id, str(self._route.sink)
         for delay in (*self._delays, None):
             failure = self._try(notification)
             if failure is None:
+                self._failing = False
                 return
+            if delay is not None and not self._failing:
+                self._failing = True
+                logger.warning("alerts: alert {} is sent again to {}: {}", alert, sink, repr(failure))
             if delay is None or self._pause(delay):
-                sink = str(self._route.sink)
-                logger.warning(
-                    "alerts: alert {} was not sent to {}: {}", notification.alert.id, sink, repr(failure)
-                )
+                logger.warning("alerts: alert {} was not sent to {}: {}", alert, sink, repr(failure))
                 return
 
     def _try(self, notification: Notification) -> Exception | None:
