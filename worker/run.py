@@ -155,6 +155,8 @@ def _load(target: str, dump: CrashDump | None) -> Callable[..., object] | None:
             found = getattr(found, name)
         if not callable(found):
             raise TypeError(f"{path} is a {type(found).__name__}, not a function")
+        if isinstance(found, type) and any(each.__name__ == "JobWorker" for each in found.__mro__):
+            raise TypeError(f"{path} is a class: its method runs it, {target}.main")
     except Exception as error:  # noqa: BLE001 - a module may raise anything while it is imported
         import traceback
 

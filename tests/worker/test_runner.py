@@ -36,6 +36,7 @@ def test_an_exception_is_on_stderr_with_its_traceback(start: Start) -> None:
         ("no_such_module:main", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("workers:no_such_function", "AttributeError: module 'workers' has no attribute 'no_such_function'"),
         ("workers:NOT_A_FUNCTION", "TypeError: NOT_A_FUNCTION is a int, not a function"),
+        ("workers:Tagger", "TypeError: Tagger is a class: its method runs it, workers:Tagger.main"),
         ("workers:", "AttributeError: module 'workers' has no attribute ''"),
         (":main", "ValueError: Empty module name"),
     ],

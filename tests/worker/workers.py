@@ -11,6 +11,7 @@ from functools import partial, wraps
 from pathlib import Path
 
 from rekindle.worker import Worker, slow_start
+from rekindle.worker.jobs import JobWorker
 
 NOT_A_FUNCTION = 42
 
@@ -235,3 +236,7 @@ def hold_a_thousand_jobs(worker: Worker) -> None:
             pass
     worker.current_job = "the last"
     worker.wait()
+
+
+class Tagger(JobWorker):
+    """Named without its method by mistake."""
