@@ -28,6 +28,10 @@ _SHORT_PASSWORD = re.compile(r"-p(?![0-9.:/]*$)(?=.*[^a-z-])[^=/\s]{3,}")
 _NOT_A_PASSWORD = re.compile(r"-.*|[0-9.:-]+(?:/(?:tcp|udp))?|[./~].*|.*/.*\.[a-z]{1,5}", re.DOTALL)
 """What follows `-p` as a port, a path or another option."""
 _FURTHER_OPTION = re.compile(r"--[a-z].*|-[A-Za-z]", re.DOTALL)
+_GLUED_PASSWORD = re.compile(
+    r"(?<!\S)-p(?!rint0|thread|ython)(?=[^\s=/]*[A-Za-z])(?=[^\s=/]*[0-9])[^\s=/]{5,}+(?!\S)"
+)
+"""The same within a text, where `-p8080` and ordinary options are more frequent."""
 _LOGIN = re.compile(r"(?![0-9:]*$)[^:/\s]{1,64}:.+", re.DOTALL)
 
 _SCHEME = re.compile(
@@ -43,7 +47,7 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _WEAK_NAME = re.compile(
-    r"(?P<name>(?<![A-Za-z])(?:pass|pw)|(?<=[?&])sig|(?:X-Amz-|X-Goog-)signature"
+    r"(?P<name>(?<![A-Za-z])(?:pass|pw|sig)|(?:X-Amz-|X-Goog-)signature"
     r"|(?-i:(?<=[A-Z0-9]_)(?:KEY|AUTH))|(?<![\w-])_auth)"
     r"(?P<rest>(?!))?(?P<quoted>\\?[\"'])?(?P<is>[ \t]?(?:=(?!=)|(?(quoted):(?![:/])|(?!)))[ \t]?)",
     re.IGNORECASE,
@@ -90,7 +94,7 @@ def masked_text(text: str) -> str:
     text = without_known_keys(without_password(text))
     text = _SCHEME.sub(_without_credentials, text)
     text = _COOKIES.sub(rf"\g<before>{MASK}", text)
-    text = _OPTION.sub(_without_value, text)
+    text = _GLUED_PASSWORD.sub(f"-p{MASK}", _OPTION.sub(_without_value, text))
     return _without_named(_without_named(text, _NAME), _WEAK_NAME)
 
 
@@ -181,6 +185,8 @@ def _hides(head: re.Match[str], value: re.Match[str]) -> bool:
     quoted = value["open"] is not None
     text = value["inner"] if quoted else value["word"]
     if not text or text.lower() in _NO_SECRETS or (name == "pwd" and text.startswith("/")):
+        return False
+    if name == "sig" and len(text) < 8:  # a signal
         return False
     said = head["is"].startswith(":") and head["is"].endswith((" ", "\t")) and not head["quoted"]
     if not said or (name == "authorization" and value["scheme"] is not None):

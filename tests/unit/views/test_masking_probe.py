@@ -55,6 +55,7 @@ TEXTS = [
     f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={S}==;EndpointSuffix=x",
     f"Endpoint=sb://x/;SharedAccessKey={S}=",
     f"https://x.blob.core.windows.net/c?sv=2020&sig={S}%3D&se=2030",
+    f"signed: sig={S}",
     f"https://b.s3.amazonaws.com/k?X-Amz-Credential=a&X-Amz-Signature={S}",
     f"Passwort: {S}",
     f"Kennwort={S}",
@@ -87,6 +88,7 @@ TEXTS = [
     # commands in a text
     f"exec: curl -u admin:{S} https://h",
     f"ran mysqldump --password {S} db",
+    f"ran mysqldump -p{S} db",
     f"ran tool --token {S}",
     f"ran tool --token -{S}",
     f"ran tool --api-key '{S}' x",
@@ -134,6 +136,8 @@ ORDINARY = [
     "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "npm_config_cache=/tmp sk-learn pypi-server",
     "task-key-1 finished",
+    "killed, sig=9, signal=15",
+    "find . -print0, docker run -p8080:80, gcc -pthread2 -pipe",
 ]
 
 
@@ -224,7 +228,8 @@ def test_every_text_of_a_document_is_masked() -> None:
     "piece",
     ["-----BEGIN PRIVATE KEY-----", "://a:b@", "://", "://a:", "@", "SG.aaaaaaaaaa.", "sk-", "--token ",
      "--a-", "-u a:", "-u a", "AA1_KEY=", "?sig=", "&password=", "pass=", "xapp-", "hvs.", "123456789:AA",
-     "session-", "bot1:", "hooks.slack.com/services/", "--a-a-a-a-a-pass", "'pw'", "_auth="],
+     "session-", "bot1:", "hooks.slack.com/services/", "--a-a-a-a-a-pass", "'pw'", "_auth=",
+     " -pa1", " -p", "-p", "sig="],
 )  # fmt: skip
 def test_masking_takes_no_longer_than_the_length_allows(piece: str) -> None:
     text = (piece * 65536)[:65536]
