@@ -40,10 +40,17 @@ def path_or_url(where: str) -> str | URL:
     match url.get_backend_name():
         case "sqlite" if url.database:
             return url.database
-        case "postgresql" | "postgres":
+        case "postgresql" | "postgres" if _is_server(url):
             return url
+        case "postgresql" | "postgres":
+            raise StoreError(f"{shown_url(url)!r} is not the address of a server")
         case _:
             raise StoreError(f"{shown_url(url)!r} names neither an SQLite file nor a PostgreSQL database")
+
+
+def _is_server(url: URL) -> bool:
+    """Whether a server can be at this host and port."""
+    return (url.port is None or 0 < url.port < 65536) and set("[] ").isdisjoint(url.host or "")
 
 
 def shown_url(url: URL) -> str:

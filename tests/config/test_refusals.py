@@ -347,7 +347,13 @@ def test_a_stop_signal_that_there_is_not_is_refused(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["postgresql://u:Zq7wX2kLm9@host:port/db", "postgresql://u:Zq7wX2kLm9@[::1/db"]
+    "address",
+    [
+        "postgresql://u:Zq7wX2kLm9@host:port/db",
+        "postgresql://u:Zq7wX2kLm9@[::1/db",
+        "postgresql://[host/db?password=Zq7wX2kLm9",
+        "postgresql://u:Zq7wX2kLm9@host:99999/db",
+    ],
 )
 def test_a_database_address_that_cannot_be_read_is_refused_with_its_line(
     tmp_path: Path, address: str
