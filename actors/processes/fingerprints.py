@@ -22,6 +22,7 @@ from ..deaths.evidence import Fingerprint
 from ..spec.program import Command, PythonCall
 from ..spec.worker_spec import WorkerSpec
 from .spawn.posix_spawn import executable
+from .spawn.settlement import start_folder
 from .spawn.spawner import import_path
 
 LENGTH = 12
@@ -81,8 +82,9 @@ def _files(spec: WorkerSpec) -> Iterator[str]:
         case PythonCall(target=target):
             yield _module_file(target.partition(":")[0], import_path(spec))
         case Command(argv=argv):
-            arguments = [os.path.join(spec.cwd or "", argument) for argument in argv[1:MOST_FILES]]
-            yield executable(argv[0], spec.env.get("PATH", os.environ.get("PATH", os.defpath)), spec.cwd)
+            folder = start_folder(spec.user, spec.cwd)
+            arguments = [os.path.join(folder or "", argument) for argument in argv[1:MOST_FILES]]
+            yield executable(argv[0], spec.env.get("PATH", os.environ.get("PATH", os.defpath)), folder)
             yield from (argument for argument in arguments if os.path.isfile(argument))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +87,36 @@ def test_what_a_worker_needs_and_is_not_there_is_warned_of(file: Path) -> None:
         f'{file}:14: warning: worker.file.command: there is no file "./nosuchfile"',
         f'{file}:16: warning: worker.text.command: there is no file "./workers.toml"',
         f"{file}: 7 workers, 7 warnings",
+    ]
+
+
+def test_a_file_that_a_worker_with_a_user_does_not_find_in_its_home_is_warned_of(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check looked in its own folder, and such a worker starts in its home."""
+    monkeypatch.chdir(file.parent)
+    user = pwd.getpwuid(os.geteuid())
+    for name in ("only_here.sh", "only_here.py"):
+        Path(name).touch(mode=0o755)
+    file.write_text(f"""
+[defaults]
+user = "{user.pw_name}"
+[worker.a]
+command = ["./only_here.sh"]
+[worker.b]
+command = ["sh", "only_here.sh", "--verbose"]
+[worker.c]
+python = "only_here:main"
+[worker.d]
+command = ["./only_here.sh"]
+cwd = "."
+""")
+    home = f"without cwd a worker with a user starts in {user.pw_dir}"
+    assert run("check", file).output.splitlines() == [
+        f'{file}:5: warning: worker.a.command: there is no file "./only_here.sh": {home}',
+        f'{file}:7: warning: worker.b.command: there is no file "only_here.sh": {home}',
+        f'{file}:9: warning: worker.c.python: there is no module "only_here" on its import path: {home}',
+        f"{file}: 4 workers, 3 warnings",
     ]
 
 

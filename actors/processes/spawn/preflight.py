@@ -17,7 +17,7 @@ from ...spec.program import Command, PythonCall
 from ...spec.worker_spec import WorkerSpec
 from .abilities import SETUID, Machine, cannot, lacking
 from .posix_spawn import program_file
-from .settlement import known_user
+from .settlement import known_user, start_folder
 from .spawner import environment_of, import_path
 
 _SHELL = re.compile(r"\s|[&|;<>$]")
@@ -38,10 +38,12 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
     match spec.run:
         case Command(argv=argv):
             path = environment_of(spec, os.environ).get("PATH", os.defpath)
-            problem = program_problem(argv[0], path, spec.cwd)
+            problem = program_problem(argv[0], path, start_folder(spec.user, spec.cwd))
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
             if problem is not None and not by_folder:
-                yield Problem("run", problem)
+                yield Problem("run", problem + _where(spec, argv[0]))
+            if spec.user is not None and spec.cwd is None:
+                yield from _files_missing(spec, argv[1:])
         case PythonCall(target=target) as call:
             yield from _modules_missing("run", [target.partition(":")[0]], spec)
             if isinstance(call.warm, tuple):
@@ -52,7 +54,22 @@ def _modules_missing(field: str, modules: Sequence[str], spec: WorkerSpec) -> It
     for module in modules:
         name = _missing_module(module, import_path(spec))
         if name is not None:
-            yield Problem(field, f'there is no module "{name}" on its import path')
+            yield Problem(field, f'there is no module "{name}" on its import path{_where(spec)}')
+
+
+def _files_missing(spec: WorkerSpec, words: Sequence[str]) -> Iterator[Problem]:
+    """The words that name a file where we are, and none where a worker with a user and no `cwd` starts."""
+    home = start_folder(spec.user, None) or ""
+    for word in words:
+        if os.path.isfile(word) and not os.path.exists(os.path.join(home, word)):
+            yield Problem("run", f'there is no file "{word}"{_where(spec, word)}')
+
+
+def _where(spec: WorkerSpec, file: str = "") -> str:
+    """In which folder a relative name is looked for, if the file does not say it."""
+    if spec.user is None or spec.cwd is not None or os.path.isabs(file):
+        return ""
+    return f": without cwd a worker with a user starts in {start_folder(spec.user, None)}"
 
 
 def _folder_problem(path: str) -> str | None:

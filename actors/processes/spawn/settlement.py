@@ -79,6 +79,17 @@ def known_group(name: str) -> int:
         raise OSError(errno.EINVAL, "there is no such group", name) from None
 
 
+def start_folder(user: str | None, cwd: str | None) -> str | None:
+    """Where a process starts; None: in the folder of its supervisor. An unknown user has no folder."""
+    if cwd is not None or user is None:
+        return cwd
+    try:
+        home = known_user(user).pw_dir
+    except OSError:
+        return None
+    return home if os.path.isdir(home) else "/"
+
+
 class Settlement:
     """The steps of one process. Made before the fork; called in the new process."""
 

@@ -40,6 +40,7 @@ from .descriptor_limit import keep_reserve
 from .lean_table import LeanTable
 from .pipes import Descriptors, crash_dump_file
 from .posix_spawn import CHANNEL, CRASH_DUMP, Program, program_file, start_process
+from .settlement import start_folder
 from .start_marks import StartMarks
 from .warm.warm_processes import WarmProcesses
 
@@ -218,7 +219,8 @@ class Spawner:
     def _sockets(self, spec: WorkerSpec, program: Program) -> list[int]:
         if spec.sockets:
             # Its program is executed by a shell, which would report a missing one as an exit code.
-            program_file(command_line(spec)[0], program.environment.get("PATH", os.defpath), spec.cwd)
+            folder = start_folder(spec.user, spec.cwd)
+            program_file(command_line(spec)[0], program.environment.get("PATH", os.defpath), folder)
         return self.sockets.descriptors(spec)
 
     def _fill(self, descriptors: Descriptors, spec: WorkerSpec, generation: int) -> dict[str, int]:
@@ -362,16 +364,14 @@ def _add_import_path(environment: dict[str, str]) -> None:
     root = str(worker_file().parent.parent)
     environment["REKINDLE_PATH"] = os.pathsep.join(sys.path)
     further = environment.get("PYTHONPATH")
-    if further is None:
-        environment["PYTHONPATH"] = root
-    else:
+    environment["PYTHONPATH"] = root if further is None else f"{root}{os.pathsep}{further}"
+    if further is not None:
         environment["REKINDLE_PYTHONPATH"] = further
-        environment["PYTHONPATH"] = f"{root}{os.pathsep}{further}"
 
 
 def import_path(spec: WorkerSpec) -> list[str]:
     """Where a worker looks for a module: its working directory, its PYTHONPATH, our import path."""
-    at = spec.cwd or os.getcwd()
+    at = start_folder(spec.user, spec.cwd) or os.getcwd()
     own = environment_of(spec, os.environ).get("PYTHONPATH", "").split(os.pathsep)
     return [at, *(os.path.join(at, folder) for folder in own if folder), *sys.path]
 
