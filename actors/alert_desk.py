@@ -87,7 +87,7 @@ class AlertDesk(ResilientActor):
         self._escalating: dict[int, Timer] = {}
 
     def on_start(self) -> None:
-        """Listen, and go on with what a former run left."""
+        """Listen, and continue with what a former run left."""
         tell(self._broker, Subscribe(self.actor_ref))
         self._apply(alert_rules.begun(self._book, self._component_ids, self._now(), self._open_breakers))
         self.recover()

@@ -18,7 +18,7 @@ MIRROR_DELAY_S = 0.5
 
 
 class HealthMirror:
-    """Which workers are to be written: of thousands, none is looked at that was not heard."""
+    """Which workers must be written; workers that sent nothing are not visited."""
 
     def __init__(self, runtime: Runtime, monitor: Receiver, persistence: Receiver) -> None:
         self._runtime = runtime

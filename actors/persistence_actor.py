@@ -136,7 +136,7 @@ class PersistenceActor(ResilientActor):
                     self._add(item)
 
     def handle(self, message: PersistenceMessage) -> None:
-        """Take records and events, or go on with what the store writer reports."""
+        """Take records and events, or continue with what the store writer reports."""
         match message:
             case Persist(items=items, is_urgent=is_urgent):
                 self._take(message, items)
@@ -283,7 +283,7 @@ class PersistenceActor(ResilientActor):
         self._failures += 1
         if self._failures == 1:
             logger.warning(
-                "store: the database does not answer; the supervisor goes on from memory: {}", error
+                "store: the database does not answer; the supervisor continues from memory: {}", error
             )
         self._degraded(str(error))
         self._retry_later()

@@ -64,7 +64,7 @@ class ResourceMonitor(ResilientActor):
         self._is_blind = False
 
     def recover(self) -> None:
-        """Keep what was seen; the looks go on."""
+        """Keep what was seen; the looks continue."""
         for subject in self._subjects.values():
             subject.timer.cancel()
             subject.timer = self._look_later(subject.request)
@@ -116,7 +116,7 @@ class ResourceMonitor(ResilientActor):
     def _usage(self, request: WatchUsage) -> Usage | None:
         try:
             return self._processes.usage(request.component_id, request.generation)
-        except Exception as error:  # noqa: BLE001  # the workers go on even if sampling fails
+        except Exception as error:  # noqa: BLE001  # the workers continue even if sampling fails
             if not self._is_blind:
                 self._is_blind = True
                 logger.warning("resources: cannot be sampled, so limits are not enforced: {}", repr(error))

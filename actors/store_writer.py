@@ -114,7 +114,7 @@ class StoreWriter(ResilientActor):
     def _write(self, records: Sequence[Record]) -> tuple[JobSettled, ...]:
         """Write the records, in one transaction if that is possible.
 
-        A record that the store cannot write, whenever it is tried, would block all later ones for ever.
+        A record that the store cannot write, whenever it is tried, would block all later ones forever.
         So the batch is divided until that record is found; it is set aside, and all others are written.
         """
         try:

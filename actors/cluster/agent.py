@@ -68,7 +68,7 @@ class Agent(ResilientActor):
     ) -> None:
         """Take the ports; `nonce` returns a new text that cannot be guessed.
 
-        `clock` must go on while the machine sleeps, or the right would last longer than the lease.
+        `clock` must continue while the machine sleeps, or the right would last longer than the lease.
         """
         super().__init__()
         self._node, self._terms = node, terms
@@ -97,7 +97,7 @@ class Agent(ResilientActor):
         self._renewal: Timer | None = None
 
     def recover(self) -> None:
-        """Go on with the state that the last complete handler left; renewals and deadlines go on."""
+        """Continue with the state that the last complete handler left; renewals and deadlines continue."""
         self._renew_later()
         self._guard()
 
@@ -303,7 +303,7 @@ class Agent(ResilientActor):
         key = assignment.component_id, assignment.epoch
         tenures = _tenures_of(answer, assignment.component_id)
         ours = next((each for each in tenures if each.epoch == assignment.epoch), None)
-        if (ended := self._tenures.get(key)) is not None:  # killed for want of the right, under this epoch
+        if (ended := self._tenures.get(key)) is not None:  # killed for lack of the right, under this epoch
             ours = merged(ours, ended)
             tenures = (*(each for each in tenures if each.epoch != assignment.epoch), ours)
         if wish.once and ours is not None and ours.done_ms is not None:

@@ -9,7 +9,7 @@
     Coordinator ─ Claim ───────▶ Engine ─ Granted, Denied, NodeOffered … ────────▶ Coordinator
 
 Each change is one guarded statement: it names what its author believes (epoch, incarnation, renewals), and
-changes nothing if that is not so any more. So two coordinators, or an old answer, do no harm.
+changes nothing if that is no longer so. So two coordinators, or an old answer, do no harm.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class ReadCluster(msgspec.Struct, frozen=True):
 class DeclareLost(msgspec.Struct, frozen=True, kw_only=True):
     """A node is silent: mark it as lost, end its tenures and free its assignments, in one transaction.
 
-    Guards: `renewals` is unchanged, its lease is over in the database's time, and so many of its members
+    Guards: `renewals` is unchanged, its lease is over in the database's time, and enough of its members
     testified after its lease that the others are not a majority.
     """
 

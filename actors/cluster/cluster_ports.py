@@ -91,7 +91,7 @@ class Host(Protocol):
         ...
 
     def refund(self, component_id: str, epoch: int, restarts: int) -> None:
-        """Count so many of the restarts that a worker has brought along no longer."""
+        """Stop counting this many of the restarts that a worker brought along."""
         ...
 
     def fence(self) -> None:

@@ -43,7 +43,7 @@ DENIED_S = 10.0
 JUDGE_S = 2.0
 """How often it reads the lives of processes, and judges the nodes by them."""
 GRANT_S = 5.0
-"""How long the engine may take to answer; then the placement goes on without it."""
+"""How long the engine may take to answer; then the placement continues without it."""
 KEEP_S = 5.0
 """How often the engine is told what should be reserved, if nothing changes."""
 

@@ -100,7 +100,7 @@ class NodeStarts:
         while (order := self._orders.get()) is not None:
             try:
                 self._carry_out(order)
-            except Exception as error:  # noqa: BLE001  # the next order must not wait for ever
+            except Exception as error:  # noqa: BLE001  # the next order must not wait forever
                 logger.opt(exception=error).error("cluster: an order of the agent failed")
 
     def _carry_out(self, order: StartTenure | ChangeTenure) -> None:

@@ -54,7 +54,7 @@ class OrderQueue:
             yield self._posted.popleft()
 
     def close(self) -> None:
-        """Wake no thread any more."""
+        """Wake no more threads."""
         with self._waking:
             os.close(self._wake)
             self._wake = -1

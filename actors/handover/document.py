@@ -1,7 +1,7 @@
 """Pure: the hand-over document, which an upgraded supervisor reads instead of its own memory.
 
 It contains only what the database does not know. Each part of the supervisor has one entry in it: its state
-as JSON, and its descriptors by name. Times are those of the monotonic clock, which goes on across an exec.
+as JSON, and its descriptors by name. Times are those of the monotonic clock, which continues across an exec.
 
 The document is versioned twice. `FORMAT` is the number of its outer shape and of the parts' meaning; another
 number is refused. Each part is decoded strictly by its own type, so a newer program may add fields that

@@ -14,7 +14,7 @@ _NAME = "rekindle-hand-over"
 
 
 def sealed(data: bytes) -> int:
-    """A descriptor of a new file with this content, which cannot be changed any more."""
+    """A descriptor of a new file with this content, which can no longer be changed."""
     file = os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         view = memoryview(data)

@@ -99,7 +99,7 @@ class RemoveWorker(msgspec.Struct, frozen=True):
     component_id: str
     reply_to: Receiver | None = None
     moves: bool = False
-    """The worker goes on on another node: no operator stopped it."""
+    """The worker continues on another node: no operator stopped it."""
 
 
 class FenceWorkers(msgspec.Struct, frozen=True):

@@ -135,7 +135,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     """The last line that it wrote about an error before it crashed; empty while it runs."""
     heartbeat_age_s: float | None = None
-    """How long ago its current process was last heard of; None: not yet, or it sends no heartbeats."""
+    """How long ago its current process was last heard from; None: not yet, or it sends no heartbeats."""
     why_code: str | None = None
     """The code of `why`, if it is a fixed reason: `stopping`, `stopped`, `paused`, `reset`,
     `not_started`, `not_restarted`, `finished`, `held` or `scheduled`."""
@@ -229,7 +229,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     by: str
     lease_left_s: float | None
-    """How long it may run its workers if it is not heard of again; None: it has left."""
+    """How long it may run its workers if it is not heard from again; None: it has left."""
     workers: int
     is_own: bool
     """It is the one that answers; what it says of its workers is live."""

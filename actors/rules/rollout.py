@@ -174,7 +174,7 @@ def _problem(rollout: Rollout, watched: Watched, sight: Sight | None, now_ms: in
         return f"{watched.id} was removed"
     is_new = sight.generation > watched.before
     has_died = is_new and sight.generation > (watched.first or sight.generation)
-    # Also one that a pause, an order or a breaker keeps from going on: it has not proved itself.
+    # Also one that a pause, an order or a breaker keeps from continuing: it has not proved itself.
     has_ended = watched.first == sight.generation and not sight.is_up
     if has_died or has_ended or (is_new and (sight.is_dead or sight.is_down)):
         before = "before it was ready" if watched.ready_ms is None else "soon after it was ready"

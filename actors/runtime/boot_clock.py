@@ -6,7 +6,7 @@ import time
 
 
 class BootClock:
-    """A clock that goes on while the machine sleeps, for what a lease allows."""
+    """A clock that continues while the machine sleeps, for what a lease allows."""
 
     @staticmethod
     def monotonic() -> float:

@@ -85,9 +85,9 @@ class ResilientActor(pykka.ThreadingActor):
             self._replace(message, error)
 
     def refuses_stop(self) -> bool:
-        """Whether the actor goes on although its ref, or the whole registry, was told to stop.
+        """Whether the actor continues although its ref, or the whole registry, was told to stop.
 
-        Only its system ends it. Without it the others would wait for ever for what it has to say, so a
+        Only its system ends it. Without it the others would wait forever for what it has to say, so a
         stop by others is treated like an exception: it is reported, and the state is rebuilt.
         """
         if self.ends_when_stopped:

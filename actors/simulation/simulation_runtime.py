@@ -241,7 +241,7 @@ class SimulationRuntime:
         self.settle()
 
     def retire(self) -> None:
-        """End the actors and their timers, as an upgrade does; what is not an actor goes on."""
+        """End the actors and their timers, as an upgrade does; what is not an actor continues."""
         actors = {ref.actor_urn for ref in self._refs}
         for timer in self.virtual_timers.waiting():
             if isinstance(timer.receiver, pykka.ActorRef) and timer.receiver.actor_urn in actors:

@@ -166,7 +166,7 @@ class VirtualRun:
         self._shut_down()
 
     def _does_not_rest(self, error: EndlessMomentError) -> None:
-        """The supervisor is busy for ever: the run ends here."""
+        """The supervisor is busy forever: the run ends here."""
         entry = len(self.history) - 1
         self.check.violations.append(Violation(COMES_TO_REST, self.clock.now, str(error), entry))
         if self._life is not None:

@@ -44,7 +44,7 @@ class Dues(msgspec.Struct, frozen=True):
     first_ms: int
     last_ms: int
     is_exact: bool = True
-    """Whether they were all counted; if not, there are at least so many."""
+    """Whether they were all counted; if not, there are at least this many."""
 
 
 class Every(msgspec.Struct, frozen=True):

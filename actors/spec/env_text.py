@@ -83,7 +83,7 @@ class EnvText:
         return value
 
     def _refuse(self, reason: str) -> None:
-        """Note a problem of the line, and go on with the next one."""
+        """Note a problem of the line, and continue with the next one."""
         self.problems.append((self._number(), reason))
         line = _LINE.match(self._text, self._at)
         assert line is not None

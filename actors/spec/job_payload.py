@@ -49,7 +49,7 @@ def payload_text(payload: object) -> str:
 
 
 class JobSettings(TypedDict, total=False):
-    """How a job is to be executed. What is left out is decided by the worker's `jobs`, or does not apply.
+    """How to execute a job. A setting that is left out comes from the worker's `jobs`, or does not apply.
 
     priority: a smaller number comes first.
     delay_s: the earliest start, in seconds from now.

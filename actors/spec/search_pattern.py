@@ -1,7 +1,7 @@
 """Pure: whether a regular expression is safe to search with.
 
 Python's `re` backtracks: a pattern that repeats without a limit what is repeated without a limit can
-take for ever on one line. The text of the pattern shows that, so no private part of `re` is needed.
+take forever on one line. The text of the pattern shows that, so no private part of `re` is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def pattern_problem(pattern: str) -> str | None:
         return "must not use the flag (?x)"
     repeats = _repeats(pattern)
     if repeats is None:
-        return "repeats without a limit what is repeated without a limit, which can take for ever"
+        return "repeats without a limit what is repeated without a limit, which can take forever"
     return None if repeats <= MOST_REPEATS else f"has more than {MOST_REPEATS} repeats without a limit"
 
 

@@ -1,7 +1,7 @@
 """Pure: a worker as a supervisor hands it over when it is upgraded, and as the new one takes it over.
 
 The spec is not part of it: the new program reads the file itself. Times are those of the monotonic clock,
-which goes on across an exec.
+which continues across an exec.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def resume(worker: Worker, world: World) -> WorkerStep:
 
 
 def reset(worker: Worker, world: World) -> WorkerStep:
-    """Clear counters and failure; nothing is started, and what runs goes on."""
+    """Clear counters and failure; nothing is started, and what runs continues."""
     clear = (KeepRecord(RestartReset(worker.id, world.wall_ms)), Announce(WorkerReset(worker.id)))
     worker = replace(worker, restarts=RestartState(), not_before_ms=None)
     match worker.phase:

@@ -80,7 +80,7 @@ def process_gone(
     world: World,
     remains: Remains | None = None,
 ) -> WorkerStep:
-    """Nothing is left of an incarnation: what waited for that goes on."""
+    """Nothing is left of an incarnation: what waited for that continues."""
     if worker.lingering != generation and not _awaits_end(worker, generation):
         return WorkerStep(worker)
     amendment = (*_amendment(worker, generation, exit_, remains), *_late_release(worker, exit_))

@@ -121,7 +121,7 @@ def rests(worker: Worker) -> bool:
 
 
 def closed(stored: str, world: World) -> tuple[Effect, ...]:
-    """End the runs of a worker that is not declared any more."""
+    """End the runs of a worker that is no longer declared."""
     table = _read(stored)
     if table is None:
         return ()
@@ -279,7 +279,7 @@ def settled(before: Worker, step: WorkerStep, wall_ms: int, *, shutting_down: bo
 
 
 def _at_rest(worker: Worker) -> Idle | None:
-    """The phase of a worker whose run is over; None while it goes on or waits for a breaker."""
+    """The phase of a worker whose run is over; None while it continues or waits for a breaker."""
     match worker.phase:
         case Idle(rest=Rest.HELD):
             return None
@@ -299,7 +299,7 @@ def _with_process(worker: Worker, run: Run, effects: tuple[Effect, ...]) -> Run:
 
 
 def _over(run: Run, phase: Idle, stopped: Hindrance) -> Run:
-    if phase.rest is Rest.DONE:  # perhaps in the moment in which it was to be ended
+    if phase.rest is Rest.DONE:  # perhaps just as it was being ended
         return replace(run, state=RunState.SUCCEEDED, reason=None, detail="")
     if run.reason is Hindrance.TIMEOUT:
         return replace(run, state=RunState.FAILED)

@@ -24,7 +24,7 @@ from .worker import (
 )
 
 SAVE_TIMEOUT_MS = 2000
-"""How long a restart waits for its death to be kept before it goes on from memory."""
+"""How long a restart waits for its death to be kept before it continues from memory."""
 
 
 def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> WorkerStep:
@@ -53,7 +53,7 @@ def is_unsaved(worker: Worker, generation: int) -> bool:
 
 
 def save_overdue(worker: Worker, generation: int, world: World) -> WorkerStep:
-    """The store does not answer: go on from memory. The persistence actor keeps trying."""
+    """The store does not answer: continue from memory. The persistence actor keeps trying."""
     return kept(worker, generation, world)
 
 
@@ -130,7 +130,7 @@ def launch(worker: Worker, world: World) -> WorkerStep:
 
 
 def is_between_runs(worker: Worker) -> bool:
-    """Whether it has a schedule, and no run that goes on: it has no process then."""
+    """Whether it has a schedule, and no run that continues: it has no process then."""
     policy, table = worker.spec.schedule, worker.timetable
     if policy is None:
         return False

@@ -56,7 +56,7 @@ class StopReason(StrEnum):
     GROUP = "group_restart"
     REPLACED = "replaced"
     MOVE = "moved"
-    """It goes on on another node of the cluster, or is no longer wanted on this one."""
+    """It continues on another node of the cluster, or is no longer wanted on this one."""
     FENCED = "fenced"
     """The node has lost its lease: it may not run workers."""
 
@@ -229,7 +229,7 @@ class Halt(msgspec.Struct, frozen=True):
 
 
 class SetIdle(msgspec.Struct, frozen=True):
-    """Tell the running worker to idle, or to go on."""
+    """Tell the running worker to idle, or to continue."""
 
     generation: int
     paused: bool

@@ -150,7 +150,7 @@ class Rollouts:
         free = (id_ for id_ in numbered if id_ not in self._workers and id_ not in taken)
         return tuple(itertools.islice(free, count))
 
-    # ── going on ─────────────────────────────────────────────────────────────────────────
+    # ── continuing ─────────────────────────────────────────────────────────────────────────
 
     def look(self) -> None:
         """Something happened, or time has passed: take every rollout as far as it goes."""
@@ -158,7 +158,7 @@ class Rollouts:
             self._take(under_way, rules.advance(under_way.rollout, self._sights(under_way), self._now_ms()))
 
     def end_all(self) -> None:
-        """The supervisor stops: nothing is started any more."""
+        """The supervisor stops: nothing more is started."""
         for under_way in self._under_way.values():
             self._cancel_timer(under_way)
         self._under_way.clear()

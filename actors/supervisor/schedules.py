@@ -2,7 +2,7 @@
 
 Belongs to the Supervisor and runs in it. `supervision.on_schedule` decides; this module has the one timer
 for the next time at which something is due. Timers run on the monotonic clock and schedules on the wall
-clock, which may be set or go on while the machine sleeps: so the timer fires at least once a minute while
+clock, which may be set or continue while the machine sleeps: so the timer fires at least once a minute while
 a worker is scheduled, and every look is at the wall clock.
 """
 

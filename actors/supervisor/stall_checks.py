@@ -52,7 +52,7 @@ class StallChecks:
         self.command_came()
 
     def command_came(self) -> None:
-        """Look at the watcher; go on with the checks if a worker sends heartbeats by now."""
+        """Look at the watcher; continue with the checks if a worker sends heartbeats by now."""
         if not self._is_on:
             return
         self._check_watcher()

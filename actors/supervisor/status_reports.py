@@ -48,7 +48,7 @@ class StatusReports:
         self.rollouts: Rollouts | None = None
 
     def send(self, reply_to: Receiver | None) -> None:
-        """Answer with a report. The monitor sends it, since it knows when a worker was last heard of."""
+        """Answer with a report. The monitor sends it, since it knows when a worker was last heard from."""
         if reply_to is not None:
             tell(self._monitor, CompleteReport(self.report(), reply_to))
 

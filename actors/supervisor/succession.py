@@ -1,4 +1,4 @@
-"""What a Supervisor hands over, and how it goes on with the workers of the former program of its process.
+"""What a Supervisor hands over, and how it continues with the workers of the former program of its process.
 
 Belongs to the Supervisor and runs in it. `Workers.take_over` put the workers in place.
 """
@@ -70,7 +70,7 @@ def _go_on_with(worker: Worker, workers: Workers, to: Links, world: Callable[[Wo
         case BackingOff() as phase:
             workers.carry_out(back_off(worker, phase, world(worker)))
         case Stopping(generation=generation, urgency=urgency):
-            # A proxy that is ending it goes on; one whose start was not begun reports that it is gone.
+            # A proxy that is ending it continues; one whose start was not begun reports that it is gone.
             workers.tell_proxy(worker.id, StopProcess(generation, urgency))
         case Failed():
             tell(to.monitor, MarkFailed(worker.id))

@@ -362,7 +362,7 @@ class Workers:
     def continue_stopping(self) -> None:
         """Stop the workers that no other needs; a stop may free the next one."""
         if self._is_stopping_some:
-            return  # the loop that stops this one goes on by itself
+            return  # the loop that stops this one continues by itself
         self._is_stopping_some = True
         try:
             while ready := self._to_stop.ready(self._table):
@@ -372,7 +372,7 @@ class Workers:
             self._is_stopping_some = False
 
     def respec(self, spec: WorkerSpec) -> None:
-        """From now on the worker is this one; what runs goes on as it is."""
+        """From now on the worker is this one; what runs continues as it is."""
         self._table.put(replace(self._table[spec.id], spec=spec))
         self.tell_proxy(spec.id, UseSpec(spec))
 
@@ -390,7 +390,7 @@ class Workers:
         self.answer_stops()
 
     def _show_at_rest(self, worker: Worker) -> None:
-        """No monitor watches it now, so views must not go on showing its last health."""
+        """No monitor watches it now, so views must not keep showing its last health."""
         if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
             tell(self._to.persistence, Persist((mirrored_at_rest(worker),)))
 

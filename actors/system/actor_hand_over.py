@@ -40,7 +40,7 @@ class KeptRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> HandedOverActors:
     """Ask the Supervisor, the HealthMonitor and the proxies for what only they know.
 
-    After the freeze the Supervisor does not refuse: what was begun goes on in the program that follows.
+    After the freeze the Supervisor does not refuse: what was begun continues in the program that follows.
 
     Raises:
         RequestRefusedError: the Supervisor cannot be replaced now.

@@ -39,7 +39,7 @@ class LastRecords:
         self.patience_s = 0.0
         """How long a store that cannot be written may still be waited for before the first start."""
         self.hurries = threading.Event()
-        """Set when a stop is to be more forceful: it no longer waits for the store."""
+        """Set when a stop becomes more forceful: it then no longer waits for the store."""
         self._is_handed_over = False
         """Whether the persistence actor has been told to write nothing more."""
 

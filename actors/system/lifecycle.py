@@ -56,7 +56,7 @@ FREEZE_S = 5.0
 """How long each step of a freeze may take."""
 
 HAND_OVER_S = 60.0
-"""How long the actors may take to say what they know, and to go on with it: there is no other way then."""
+"""How long the actors may take to say what they know, and to continue with it: there is no other way then."""
 
 RELEASES_S = 2.0
 """How much longer than its tool a release may take when everything stops."""
@@ -362,7 +362,7 @@ class Lifecycle:
         for callback in self._callbacks:
             try:
                 callback()
-            except Exception as error:  # noqa: BLE001  # the stop goes on
+            except Exception as error:  # noqa: BLE001  # the stop continues
                 logger.opt(exception=error).error("system: a callback of `at_stop` raised")
         if self._callbacks:
             self._records.flush()

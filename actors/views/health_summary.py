@@ -64,5 +64,5 @@ def _problem(worker: WorkerStatus, max_age_s: float | None) -> str | None:
     if worker.status in (Status.UNHEALTHY, Status.RECOVERING):
         return f"{id_} is {worker.status}"
     if max_age_s is not None and age is not None and age > max_age_s:
-        return f"{id_} was last heard of {age:.0f} s ago"
+        return f"{id_} was last heard from {age:.0f} s ago"
     return None

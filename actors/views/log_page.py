@@ -48,7 +48,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """The lines that were found, oldest first, and where to go on."""
+    """The lines that were found, oldest first, and where to continue."""
 
     lines: tuple[LogLine, ...]
     source: Literal["file", "memory"]

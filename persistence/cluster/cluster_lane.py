@@ -46,7 +46,7 @@ class ClusterLane:
         self._engine = engine
         self._shown = shown
         self._patience_s = patience_s
-        """A request that has waited for so long is not tried any more."""
+        """A request that has waited for so long is no longer tried."""
         self._queue: deque[Asked] = deque()
         self._ready = threading.Condition()
         self._closed = False

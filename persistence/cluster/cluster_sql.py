@@ -1,5 +1,5 @@
 """The statements of a cluster. Each change is guarded: it names what its author believes, and changes nothing
-if that is not so any more.
+if that is no longer so.
 
 All times are milliseconds of the database's clock. Neither a lease nor a testimony is ever set back, also if
 that clock is.

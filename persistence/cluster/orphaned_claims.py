@@ -39,7 +39,7 @@ _COUNT_LOST = text("UPDATE rekindle_job SET lost_count = lost_count + 1 WHERE id
 
 
 def release_orphaned(connection: Connection) -> list[JobSettled]:
-    """Put back every job whose worker is not assigned any more to the node where it took the job."""
+    """Put back every job whose worker is no longer assigned to the node where it took the job."""
     rows = connection.execute(_ORPHANED).all()
     now = wall_ms()
     ends = [(row, _end(row, now)) for row in rows]

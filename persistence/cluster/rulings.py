@@ -27,7 +27,7 @@ _OWN = [state.value for state in OWN_STATES]
 
 
 def give(connection: Connection, change: GiveRuling) -> bool:
-    """Give the next ruling on a node; False: another one was given, or the node is not up any more."""
+    """Give the next ruling on a node; False: another one was given, or the node is no longer up."""
     connection.execute(sql.LOCK_NODE, {"id": change.node_id})
     begins = isinstance(change.case, Suspect)
     values = {

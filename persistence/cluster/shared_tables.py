@@ -1,6 +1,6 @@
 """The tables of a cluster while its nodes are upgraded, one after the other.
 
-    tables older ─ every living node can go on with the new ones ─▶ upgraded by the first newer node
+    tables older ─ every living node can continue with the new ones ─▶ upgraded by the first newer node
                  ─ else ─▶ the newer node waits
     tables newer ─ they say that this version can use them ─▶ used as they are
                  ─ else ─▶ refused
@@ -43,7 +43,7 @@ def prepare(engine: Engine, name: str) -> None:
 
     Raises:
         StoreTooNewError: this version is too old for them.
-        StoreUnavailableError: nodes of an older version could not go on with the tables of this one.
+        StoreUnavailableError: nodes of an older version could not continue with the tables of this one.
     """
     with engine.begin() as connection:
         found = migrate.revision_of(connection)
@@ -89,5 +89,5 @@ def _see_whether_others_go_on(connection: Connection, name: str) -> None:
     if others:
         raise StoreUnavailableError(
             f"the tables of the cluster in {name} must be upgraded for this version ({__version__}), and"
-            f" {', '.join(others)} could not go on with them: stop these nodes first"
+            f" {', '.join(others)} could not continue with them: stop these nodes first"
         )

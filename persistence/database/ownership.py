@@ -85,7 +85,7 @@ class FileOwnership:
     """A `flock` beside the database; the kernel releases it when the process ends, even by SIGKILL."""
 
     def __init__(self, database: Path, inherited: int | None = None) -> None:
-        """Take the lock, or go on with the one that the former program of this process took."""
+        """Take the lock, or continue with the one that the former program of this process took."""
         self._database = database
         self._name = str(side_file(database, ".lock"))
         self._descriptor: int | None = inherited
@@ -194,7 +194,7 @@ class ServerOwnership:
     """
 
     def __init__(self, engine: Engine, name: str, former: int | None = None) -> None:
-        """Take the lock; a session that the former program of this process left gives way."""
+        """Take the lock; a session that the former program of this process left is ended."""
         self._engine = engine
         self._name = name
         self._session: Connection | None = None

@@ -27,7 +27,7 @@ ASYNC_DRIVER = (
 )
 
 WAKES = "rekindle_wakes"
-"""Where a session keeps what is to be called after its commit, for each queue."""
+"""Where a session keeps the callbacks for its commit, by queue."""
 
 
 def add_in_transaction(

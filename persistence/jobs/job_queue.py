@@ -85,7 +85,7 @@ class JobQueue(QueueSettings, JobResults):
             payload: anything that JSON can represent.
             session: an SQLAlchemy `Session` or `Connection`, or a psycopg connection, to the same database:
                 the job is part of its transaction, and exists exactly when the caller commits.
-            settings: how it is to be executed; see `JobSettings`.
+            settings: how to execute it; see `JobSettings`.
 
         Raises:
             UnknownQueueError: no worker serves the queue.

@@ -24,7 +24,7 @@ REVISIONS = tuple(f"{number:04}" for number in range(1, 28))
 """Every revision, oldest first; a test keeps this equal to what `migrations/versions` holds."""
 
 COMPATIBLE_FROM = "0024"
-"""The oldest revision whose code can go on as a node of a cluster with the tables of the newest one.
+"""The oldest revision whose code can continue as a node of a cluster with the tables of the newest one.
 
 A revision that only adds tables, and columns that may be left out, leaves this as it is."""
 

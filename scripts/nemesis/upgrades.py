@@ -2,7 +2,7 @@
 
   ./scripts/chaos/upgrades [--times 100] [--workers 200] [--seed N]
 
-Most workers run for ever and must keep their pids; some of them send heartbeats. Others exit after a random
+Most workers run forever and must keep their pids; some of them send heartbeats. Others exit after a random
 time, so that upgrades hit deaths, commits, delays and starts; each writes down its starts. Around an upgrade
 the database is locked, its disk is filled (only as root), or a worker that ignores SIGTERM is restarted.
 Afterwards every start has one record with its own exit code, no generation is used twice, no steady worker
@@ -176,7 +176,7 @@ def _workers(client: ControlClient) -> list[dict[str, Any]]:
 
 
 def _pids(client: ControlClient) -> dict[str, int | None]:
-    """The processes of the workers that run for ever."""
+    """The processes of the workers that run forever."""
     found = {each["component_id"]: each["pid"] for each in _workers(client)}
     return {id_: pid for id_, pid in found.items() if not id_.startswith(PASSING)}
 

@@ -64,7 +64,7 @@ class Cluster:
             specs: the workers.
             database: the address of a PostgreSQL database that no other cluster uses.
             nodes: how many.
-            lease_s: how long a node may run its workers after it was last heard of.
+            lease_s: how long a node may run its workers after it was last heard from.
             places: by worker or group, where it may run; anywhere if nothing is said.
 
         Raises:

@@ -44,7 +44,7 @@ class Cables:
         self._agents[name] = agent
 
     def disconnect(self, name: str) -> None:
-        """Have a node not be reached any more."""
+        """Cut a node off."""
         self._agents.pop(name, None)
 
     def cut(self, name: str) -> None:

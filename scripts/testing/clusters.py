@@ -89,7 +89,7 @@ class Clusters:
             nodes: how many nodes, named n1, n2 …
             database: the address of a PostgreSQL database; by default that of REKINDLE_TEST_DATABASE, or a
                 new one on a server that is started for the session.
-            lease_s: how long a node may run its workers after it was last heard of.
+            lease_s: how long a node may run its workers after it was last heard from.
             places: by worker or group, where it may run.
         """
         where = database or os.environ.get(DATABASE) or self._server.new_database()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from . import sql
 
 STARTS_BITS = 20
-"""A token of a cluster is the epoch of the assignment, then so many bits for the start within it."""
+"""A token of a cluster is the epoch of the assignment, then this many bits for the start within it."""
 
 MOST_ERRORS = 20
 KEPT_OF_ERROR = 1000

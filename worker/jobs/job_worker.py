@@ -74,7 +74,7 @@ class JobWorker:
     Attributes:
         around: Context managers around every execution, outermost first, for logging or tracing; each is a
             function of the job that returns one. What goes wrong in one of them is printed, and the job
-            goes on.
+            continues.
     """
 
     around: Sequence[Around] = ()

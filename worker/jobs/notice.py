@@ -112,7 +112,7 @@ class Notices:
 def _created(path: str) -> int:
     with suppress(FileExistsError):
         os.mkfifo(path, 0o600)
-    # For reading and writing: a pipe without a writer would be readable for ever.
+    # For reading and writing: a pipe without a writer would be readable forever.
     return _open(path, os.O_RDWR)
 
 

@@ -1,6 +1,6 @@
-"""Pure: when a node may go on without the database, and when the others may declare it lost.
+"""Pure: when a node may continue without the database, and when the others may declare it lost.
 
-    members of n ─┬─ n and those that promised not to testify ── a majority ──▶ n goes on
+    members of n ─┬─ n and those that promised not to testify ── a majority ──▶ n continues
                   └─ those that testified after n's lease ── the others are not a majority ──▶ n is lost
 
 Two such sets of one list always share a member, and none both promises and testifies: at most one of the

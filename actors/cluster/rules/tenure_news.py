@@ -34,7 +34,7 @@ def after_event(
 ) -> Tenure:
     """The tenure after an event with this number; one that it knows already changes nothing.
 
-    With `counts` false it is the end of a process that had no right to run any more: the node killed it.
+    With `counts` false it is the end of a process that no longer had the right to run: the node killed it.
     """
     if number <= tenure.noted:
         return tenure

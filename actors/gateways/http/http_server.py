@@ -139,7 +139,7 @@ class HttpServer:
                 logger.warning("http: the dashboard is reachable from other machines: url={}", self.url)
 
     def open(self) -> None:
-        """Answer requests that were held: the former program of this process cannot return any more."""
+        """Answer requests that were held: the former program of this process can no longer return."""
         if self._inherited is not None:
             os.close(self._inherited)
             self._inherited = None

@@ -58,7 +58,7 @@ class JobReader:
         jobs = self._source.jobs
         asked = _now_ms()
         traced = jobs.traced(self._after, limit=MOST_AT_ONCE)
-        if len(traced) == MOST_AT_ONCE:  # more are there: go on behind these with the next look
+        if len(traced) == MOST_AT_ONCE:  # more are there: continue behind these with the next look
             self._after = (traced[-1].finished_at_wall_ms or 0, traced[-1].id)
             self.is_due = True
         else:

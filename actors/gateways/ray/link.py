@@ -78,7 +78,7 @@ class Link:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def work(self) -> None:
-        """Carry out orders and tell the news, for ever."""
+        """Carry out orders and tell the news, forever."""
         while True:
             with suppress(Empty):
                 self._carry_out(self._orders.get(timeout=TICK_S if self._pending else SPEAKS_S / 4))

@@ -80,7 +80,7 @@ class RayEngine:
             tell(receiver, EngineAway(self._why_away))
         else:
             number = next(self._numbers)
-            if len(self._waiting) >= MOST_WAITING:  # the coordinator has gone on without these answers
+            if len(self._waiting) >= MOST_WAITING:  # the coordinator has continued without these answers
                 self._waiting.clear()
             self._waiting[number] = claim, receiver
             self._frames.put(Reserve(number, claim))

@@ -3,7 +3,7 @@
     system:ray:0        `ray start --block`, of the head or of a further node
     system:ray-link:0   the link (`link.py`), which is ended if it sends no keep-alive
 
-Both are restarted for ever. They belong to the node and not to the cluster: a lease that is over does not
+Both are restarted forever. They belong to the node and not to the cluster: a lease that is over does not
 end them. Every port is pinned, because Ray listens on all addresses of the machine whatever it is told.
 """
 

@@ -16,7 +16,7 @@ class ReportMemory(msgspec.Struct, frozen=True):
 
 
 class GoOn(msgspec.Struct, frozen=True):
-    """To the Supervisor: watch the processes that the former program of this process left, and go on."""
+    """To the Supervisor: watch the processes that the former program of this process left, and continue."""
 
     reply_to: Receiver
 

@@ -82,7 +82,7 @@ class QueuesTouched(msgspec.Struct, frozen=True):
 
 
 class DeclarePeriodic(msgspec.Struct, frozen=True):
-    """These periodic jobs are to be enqueued, and queues have these limits, and no others."""
+    """Enqueue exactly these periodic jobs; queues have exactly these limits."""
 
     jobs: tuple[Periodic, ...]
     limits: tuple[QueueLimits, ...] = ()

@@ -130,7 +130,7 @@ class ExpectLimitKill(msgspec.Struct, frozen=True):
 
 
 class CompleteReport(msgspec.Struct, frozen=True):
-    """Add to this report when each worker was last heard of, and send it on."""
+    """Add to this report when each worker was last heard from, and send it on."""
 
     report: StatusReport
     reply_to: Receiver

@@ -106,7 +106,7 @@ class JobOverdue(msgspec.Struct, frozen=True):
 
 
 class SaveOverdue(msgspec.Struct, frozen=True):
-    """Timer: the store may not have answered in time; supervision goes on from memory."""
+    """Timer: the store may not have answered in time; supervision continues from memory."""
 
 
 class StallCheckDue(msgspec.Struct, frozen=True):

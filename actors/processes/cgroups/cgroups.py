@@ -118,7 +118,7 @@ class Cgroups:
 
 
 def remove_leftovers(base: Path) -> None:
-    """End and remove what supervisors left behind that do not run any more."""
+    """End and remove what supervisors left behind that no longer run."""
     with suppress(OSError):
         for folder in sorted(base.glob("rekindle-*")):
             found = _OURS.fullmatch(folder.name)

@@ -240,7 +240,7 @@ def _revoke(badge: Badge) -> None:
 
 
 def _wake(line: socket.socket) -> None:
-    """Have the thread that waits for it go on, which closes it."""
+    """Have the thread that waits for it continue, which closes it."""
     with suppress(OSError):
         line.shutdown(socket.SHUT_RDWR)
 

@@ -41,7 +41,7 @@ class Bucket(msgspec.Struct, eq=False):
     filled_s: float = 0.0
 
     def wait_s(self, now_s: float, cost: float, a_second: float, most: float) -> float:
-        """Take so many tokens; how long to wait until they are there."""
+        """Take this many tokens; returns how long to wait for them."""
         self.tokens = min(most, self.tokens + (now_s - self.filled_s) * a_second) - cost
         self.filled_s = now_s
         return max(0.0, -self.tokens / a_second)
@@ -67,7 +67,7 @@ class Badge(msgspec.Struct, eq=False):
         return self.requests.wait_s(now_s, 1, REQUESTS_A_SECOND, BURST)
 
     def enqueue_wait_s(self, now_s: float, jobs: int) -> float:
-        """Take so many new jobs; how long they have to wait."""
+        """Take this many new jobs; returns how long they have to wait."""
         return self.new_jobs.wait_s(now_s, jobs, JOBS_A_SECOND, wire.MOST_JOBS)
 
 

@@ -43,7 +43,7 @@ class LogWriter:
 
     def __init__(self) -> None:
         self.announce: Announce = lambda _event: None
-        """Called when a file is interrupted or goes on; it must not block."""
+        """Called when a file is interrupted or continues; it must not block."""
         self._files: dict[str, LogFile] = {}
         self._queued: dict[LogFile, None] = {}
         """The files with something to do, in turn."""

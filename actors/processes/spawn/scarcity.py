@@ -9,5 +9,5 @@ _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, err
 
 
 def is_scarce(error: Exception) -> bool:
-    """Whether a start failed with this error for want of descriptors, processes or memory."""
+    """Whether a start failed with this error for lack of descriptors, processes or memory."""
     return isinstance(error, OSError) and error.errno in _SCARCE

@@ -1,4 +1,4 @@
-"""The freeze of the process table: nothing is reaped or read any more, and what was is reported."""
+"""The freeze of the process table: nothing more is reaped or read, and what was is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAUSE_S = 0.002
 
 
 class HandOverFreeze:
-    """Ends what the threads read; the loop goes on with orders."""
+    """Ends what the threads read; the loop continues with orders."""
 
     def __init__(self, loop: EpollLoop, outputs: EpollLoop, ended: EndedProcesses) -> None:
         self._loop = loop

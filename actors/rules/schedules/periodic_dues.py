@@ -14,7 +14,7 @@ from .timetable import LATE_MS, SET_BACK_MS
 
 
 class PeriodicStep(msgspec.Struct, frozen=True):
-    """What is to be done about the due times up to `until_ms`."""
+    """What to do about the due times up to `until_ms`."""
 
     until_ms: int
     enqueues: bool

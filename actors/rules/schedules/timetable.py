@@ -94,13 +94,13 @@ def replanned(table: Timetable, policy: SchedulePolicy, now_ms: int) -> Timetabl
 
 
 def resumed(table: Timetable, policy: SchedulePolicy, now_ms: int) -> Timetable:
-    """The timetable counts from now on: what was due until now does not matter any more."""
+    """The timetable counts from now on: what was due until now no longer matters."""
     plan = str(policy.calendar)
     return replace(table, plan=plan, until_ms=now_ms, since_ms=now_ms, owed=False, overdue=False)
 
 
 def closed(table: Timetable, state: RunState, reason: Hindrance, now_ms: int) -> TimetableStep:
-    """The worker has no schedule any more: what was running or waiting ends so."""
+    """The worker no longer has a schedule: what was running or waiting ends so."""
     runs = tuple(
         replace(run, state=state, reason=reason, ended_at_wall_ms=now_ms)
         for run in (table.current, table.queued)

@@ -122,7 +122,7 @@ class ObservedWorker(msgspec.Struct):
         return isinstance(self.state, (Healthy, Unhealthy))
 
     def is_mirror_old(self, now: float, most_s: float = MIRROR_AGE_S) -> bool:
-        """Whether people read that it was last heard of longer ago than that, although it reports."""
+        """Whether people read that it was last heard from longer ago than that, although it reports."""
         if self.heard_at is None or self.mirrored_at is None or self.heard_at <= self.mirrored_at:
             return False
         return now - self.mirrored_at >= most_s

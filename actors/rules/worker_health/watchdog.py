@@ -65,7 +65,7 @@ def granted(watchdog: Watchdog, now: float) -> Watchdog:
 
 
 def deadline(watchdog: Watchdog) -> float | None:
-    """By when the worker must be heard of, or gone; None: never."""
+    """By when the worker must be heard from, or gone; None: never."""
     if watchdog.stopping is not None:
         return watchdog.stopping + watchdog.stop_s
     if watchdog.every_s is None or watchdog.fed is None:

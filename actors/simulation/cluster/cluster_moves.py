@@ -60,7 +60,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class FreezeAgent:
-    """SIGSTOP the agent of a machine; its workers and its guardian go on."""
+    """SIGSTOP the agent of a machine; its workers and its guardian continue."""
 
     node: str
     for_s: float = 8.0
@@ -247,9 +247,9 @@ class ClusterScenario:
     bound: int = 0
     """How many of the workers need a label that only n1 has."""
     everywhere: int = 0
-    """How many workers have a copy on each node, which goes on if the node loses its lease."""
+    """How many workers have a copy on each node, which continues if the node loses its lease."""
     worker_life_s: float | None = 15.0
-    """How long a process of a worker lives in the mean; None: for ever."""
+    """How long a process of a worker lives in the mean; None: forever."""
     all_lead: bool = False
     """Whether every coordinator acts: leadership only saves statements."""
     nothing_stops: bool = False

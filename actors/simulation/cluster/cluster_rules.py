@@ -57,7 +57,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """It goes on; what its guardian would kill at once is dead already."""
+    """It continues; what its guardian would kill at once is dead already."""
 
     at: float
     node: str
@@ -254,7 +254,7 @@ class ClusterWatch:
         for worker, running in self._running.items():
             executing = [node for node in running.values() if node not in self._paused]
             if len(executing) > 1 and entry.node in executing:
-                self._break(OVERLAP, entry.at, f"{worker} runs on {executing} after {entry.node} went on")
+                self._break(OVERLAP, entry.at, f"{worker} runs on {executing} after {entry.node} continued")
 
     def _was_placed(self, entry: Placed) -> None:
         others = [worker for worker, node in self._placed.items() if node == entry.node]

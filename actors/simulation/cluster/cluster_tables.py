@@ -55,7 +55,7 @@ class ClusterTables:
         """The assignments of each node."""
         self.suspects = SuspectTables(self)
         self._epochs: dict[str, int] = {}
-        """Of workers that were removed: if one is added again, its epochs go on."""
+        """Of workers that were removed: if one is added again, its epochs continue."""
         self._changes: dict[type, Callable[[Any, int], bool]] = {
             DeclareLost: self._declare_lost,
             PlaceWorker: self._place,
@@ -224,7 +224,7 @@ class ClusterTables:
         return unchanged and node.lease_until_ms < now_ms
 
     def is_outvoted(self, node: Node) -> bool:
-        """Whether so many members testified after the lease that the others are not a majority."""
+        """Whether enough members testified after the lease that the others are not a majority."""
         witnesses = [
             each.id for each in self.nodes.values() if each.testified_at_wall_ms > node.lease_until_ms
         ]

@@ -37,7 +37,7 @@ class Process:
     epoch: int
     token: int
     keeps: bool = False
-    """It goes on without a lease."""
+    """It continues without a lease."""
 
 
 @dataclass(slots=True)

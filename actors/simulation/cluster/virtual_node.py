@@ -1,7 +1,7 @@
 """A virtual machine: the agent and the coordinator of its present life, its guardian, its processes.
 
 It can be powered off, paused as a whole, and its agent can be killed or frozen. The guardian is a process of
-its own: it goes on while the agent is frozen, and kills at the last deadline that it was told.
+its own: it continues while the agent is frozen, and kills at the last deadline that it was told.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class VirtualNode:
         self.is_paused = False
         self.is_frozen = False
         self._starts_on_resume = False
-        """Whether the service manager has an agent to start when the machine goes on."""
+        """Whether the service manager has an agent to start when the machine continues."""
         self.processes: dict[str, Process] = {}
         self._until: float | None = None
         """The deadline of the guardian, in the time of the simulation; None: nothing may run."""
@@ -167,7 +167,7 @@ class VirtualNode:
         self.kill_agent()
 
     def pause(self) -> None:
-        """Stop executing anything; time goes on."""
+        """Stop executing anything; time continues."""
         if not self.is_off and not self.is_paused:
             self.is_paused = True
             self.wake()
@@ -192,7 +192,7 @@ class VirtualNode:
             self.wake()
 
     def thaw(self) -> None:
-        """Let the agent go on."""
+        """Let the agent continue."""
         self.is_frozen = False
         self.wake()
 

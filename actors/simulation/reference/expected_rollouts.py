@@ -166,7 +166,7 @@ class ExpectedRollouts(Promise):
             is_same = self._under_way.get(name) is rollout and rollout.since == since
             if not is_same or rollout.is_lowered or rollout.settled_at() != due or self._is_unsure(rollout):
                 return None
-            return f"the rollout of {name} does not go on, its new processes are settled at {due:g}"
+            return f"the rollout of {name} does not continue, its new processes are settled at {due:g}"
 
         self.by((name, "settled"), due, why)
 
@@ -185,7 +185,7 @@ class ExpectedRollouts(Promise):
             def why(name: str = name, rollout: _Rollout = rollout, since: float = since) -> str | None:
                 if rollout.is_lowered or self._under_way.get(name) is not rollout or self._is_unsure(rollout):
                     return None
-                return f"the rollout of {name} goes on, and the new process of {entry.worker} has died"
+                return f"the rollout of {name} continues, and the new process of {entry.worker} has died"
 
             self.by((name, "died"), entry.at, why)
 
@@ -239,7 +239,7 @@ class ExpectedRollouts(Promise):
         due = rollout.settled_at()
         if not self.facts.an_actor_raised and (due is None or entry.at < due - EXACT_S):
             names = ", ".join(rollout.awaited)
-            yield f"the rollout of {entry.old} goes on before {names} was ready for {rollout.settle_s:g} s"
+            yield f"the rollout of {entry.old} continues before {names} was ready for {rollout.settle_s:g} s"
 
     def _replaces(self, name: str, rollout: _Rollout, ids: tuple[str, ...], at: float) -> None:
         workers = self.facts.workers
@@ -255,7 +255,7 @@ class ExpectedRollouts(Promise):
             unasked = [id_ for id_, each in awaited.items() if not each.is_asked]
             if not unasked or self._is_unsure(rollout) or self._under_way.get(name) is not rollout:
                 return None
-            return f"{', '.join(unasked)} is to be replaced, and is not asked to end"
+            return f"{', '.join(unasked)} must be replaced, and was not asked to end"
 
         self.by((name, "asked"), at, why)
         self._expect_patience(name, rollout)

@@ -152,7 +152,7 @@ class JobServer:
         return self.begun.get(claim.id) != claim.attempt
 
     def _may_end(self, claim: Claim) -> bool:
-        """Whether an execution that obeys goes on until its end; another one of the job may have begun."""
+        """Whether an execution that obeys continues until its end; another one of the job may have begun."""
         if self._obedient.get(claim.id) != claim:
             return False
         del self._obedient[claim.id]

@@ -14,7 +14,7 @@ OF_THE_NODE = "system:"
 META = "epoch:"
 """The prefix of the setting that keeps the latest epoch of a worker on this node; its id follows.
 
-A supervisor that starts again under the same epoch goes on with its tokens instead of giving them again.
+A supervisor that starts again under the same epoch continues with its tokens instead of giving them again.
 """
 
 STARTS = 1 << 20
@@ -35,7 +35,7 @@ class Assigned:
     def token(self, generation: int) -> int:
         """What a process shows to the outside: a newer process has a larger one, on whichever node.
 
-        An epoch of more than a million starts goes on with its last token: the token of a later epoch
+        An epoch of more than a million starts continues with its last token: the token of a later epoch
         must be larger still.
         """
         return self.epoch * STARTS + min(max(generation - self.after, 0), STARTS - 1)

@@ -140,7 +140,7 @@ class Declarations:
         return dataclasses.replace(spec, assigned=assigned)
 
     def _with_epoch(self, spec: WorkerSpec) -> WorkerSpec:
-        """The spec of a worker that stays under its epoch: its tokens go on."""
+        """The spec of a worker that stays under its epoch: its tokens continue."""
         known = self._epochs.get(spec.id)
         if spec.assigned is None or known is None or known.epoch != spec.assigned.epoch:
             return spec

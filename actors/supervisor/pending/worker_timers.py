@@ -39,7 +39,7 @@ class WorkerTimers:
             self._sustained[component_id] = message.generation, due
 
     def cancel(self, component_id: str) -> None:
-        """Cancel the timers of this worker; the time that its run may take goes on."""
+        """Cancel the timers of this worker; the time that its run may take continues."""
         for kind in (BackoffElapsed, HealthSustained):
             timer = self._timers.pop((component_id, kind), None)
             if timer is not None:

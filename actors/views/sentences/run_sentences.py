@@ -47,7 +47,7 @@ def run_sentence(event: RunEvent) -> Sentence:
         case RunOverdue(since_wall_ms=since, ever=ever):
             return Sentence("run", overdue_words(since, ever), Level.ERROR)
         case ScheduleChanged(plan=plan):
-            return Sentence("run", f"has another schedule: {plan}" if plan else "has no schedule any more")
+            return Sentence("run", f"has another schedule: {plan}" if plan else "no longer has a schedule")
 
 
 def schedule_sentences(schedule: ScheduleStatus) -> Iterator[str]:

@@ -56,7 +56,7 @@ def link(connection: Connection, job_id: int, waits_for: Sequence[int]) -> None:
 
 
 def begin_batch(connection: Connection, jobs: Sequence[NewJob], now_wall_ms: int) -> int:
-    """The number of a new batch of so many jobs."""
+    """The number of a new batch with this many jobs."""
     row = {"total": len(jobs), "done": 0, "failed": 0, "created_at_wall_ms": now_wall_ms}
     number: int = connection.execute(insert(BATCH).returning(BATCH.c.id), row).scalar_one()
     return number

@@ -1,4 +1,4 @@
-"""The sessions of agents over HTTP: so many, and a new one takes the place of the one that rests for longest.
+"""The sessions of agents over HTTP: a limited number; a new one replaces the one that was idle longest.
 
 Many clients begin a session for each call and end none, and one faulty client can begin them without an end.
 A limit alone would lock all others out until the idle time of these sessions is over.

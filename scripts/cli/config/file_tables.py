@@ -126,7 +126,7 @@ class Cluster:
     """The Ray that runs on this machine already; set by the command that attaches to it."""
     lease_s: float = setting(
         3.0,
-        "How long a node may run its workers after it was last heard of. The same on all nodes.",
+        "How long a node may run its workers after it was last heard from. The same on all nodes.",
         least=1.5,
         most=300.0,
     )

@@ -56,7 +56,7 @@ GLANCE_S = 0.25
 """How often a rolling restart looks while nothing happens."""
 
 _FIXED = ("state_dir", "database", "worker_database")
-"""Settings that an upgrade cannot change, since it goes on with the same files."""
+"""Settings that an upgrade cannot change, since it continues with the same files."""
 
 Summary = Mapping[str, object]
 
@@ -251,7 +251,7 @@ class Fleet(System):
         return self.upgrades.request(python, only_check=only_check)
 
     def leave_memory(self, estate: Estate) -> None:
-        """Leave what only the actors know, and go on; for the check before an upgrade.
+        """Leave what only the actors know, and continue; for the check before an upgrade.
 
         Raises:
             RequestRefusedError: the system is stopping, or a worker is being removed.

@@ -159,7 +159,7 @@ def _serve(
     if desk.http is not None:
         desk.http.open()
     elif socket is not None:
-        os.close(socket)  # the file has no dashboard any more
+        os.close(socket)  # the file no longer has a dashboard
 
 
 def _opened(config: Config, left: OwnEstate) -> Store:
@@ -211,7 +211,7 @@ class Runner:
         self._essential_code = 0
 
     def run(self, left: OwnEstate = NOTHING_LEFT) -> int:
-        """Start the workers, or go on with those that were left, and wait for the end; the exit code."""
+        """Start the workers, or continue with those that were left, and wait for the end; the exit code."""
         stop, reload = self._on_stop_signal, self._on_reload_signal
         reopen = self._fleet.reopen_logs
         handlers: dict[int, Callable[[], None]] = {

@@ -44,7 +44,7 @@ class TaskResults:
     def exit_code(self, workers: Sequence[WorkerStatus]) -> int | None:
         """0 if all tasks are done, else the code of the first that was given up.
 
-        None if there are other workers, or a task still runs, is to be restarted, stopped or paused.
+        None if there are other workers, or a task still runs, will be restarted, is stopped or is paused.
         """
         if not self.end_the_run or not workers or not all(self._is_over(each) for each in workers):
             return None

@@ -66,7 +66,7 @@ class Attack:
 
         def end() -> None:
             self._now_on[key] -= 1
-            # Noted before: what a machine does as it goes on is done after the pause.
+            # Noted before: what a machine does as it continues is done after the pause.
             self.faults.append(Fault(fault.kind, fault.nodes, since, time.time()))
             if not self._now_on[key]:
                 KINDS[fault.kind].end(self._fleet, fault)

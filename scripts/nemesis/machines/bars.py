@@ -24,7 +24,7 @@ def measured(rounds: int, told: Told) -> dict[str, object]:
     """Every figure, on three machines with six workers.
 
     Raises:
-        RoomError: machines or PostgreSQL cannot be had here, or something took for ever.
+        RoomError: machines or PostgreSQL cannot be had here, or something took forever.
     """
     with Fleet(3, 6) as fleet:
         fleet.start()

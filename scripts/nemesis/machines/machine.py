@@ -102,7 +102,7 @@ class Machine:
         raise RoomError(f"{self.name} cannot be paused: its processes multiply")
 
     def resume(self) -> None:
-        """Let all of them go on."""
+        """Let all of them continue."""
         for pid in self.processes():
             _send(pid, signal.SIGCONT)
 

@@ -74,12 +74,12 @@ def violations(evidence: Evidence) -> list[Broken]:
 
 
 def thawed(lives: Iterable[Life], faults: Iterable[Fault]) -> int:
-    """How many signs of life processes gave on machines that had just gone on after a pause."""
+    """How many signs of life processes gave on machines that had just resumed after a pause."""
     return sum(len(life.beats) - len(_beats(life, faults)) for life in lives)
 
 
 def _beats(life: Life, faults: Iterable[Fault]) -> list[float]:
-    """Its signs of life, but those of a machine that has just gone on: of no life but the last of a node."""
+    """Its signs of life, but those of a machine that has just resumed: of no life but the last of a node."""
     ends = [each.ended for each in faults if each.kind == "machine paused" and life.node in each.nodes]
     return [beat for beat in life.beats if not any(end <= beat <= end + AFTER_THAW_S for end in ends)]
 

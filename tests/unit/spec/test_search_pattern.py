@@ -15,7 +15,7 @@ from rekindle.actors.spec.search_pattern import MOST_REPEATS, pattern_problem
 _parser: Any = import_module("re._parser")
 """The judge of the test; the package itself uses no private part of `re`."""
 
-NESTED = "repeats without a limit what is repeated without a limit, which can take for ever"
+NESTED = "repeats without a limit what is repeated without a limit, which can take forever"
 MANY = f"has more than {MOST_REPEATS} repeats without a limit"
 
 

@@ -273,7 +273,7 @@ TEXTS: list[tuple[Event, str]] = [
         "has not succeeded for two periods: its last success was at 2026-03-01 03:00:00 UTC",
     ),
     (ScheduleChanged("w", "every 15m"), "has another schedule: every 15m"),
-    (ScheduleChanged("w", ""), "has no schedule any more"),
+    (ScheduleChanged("w", ""), "no longer has a schedule"),
     (
         EssentialEnded("db", "", "it died", 137),
         "is essential and has ended: everything stops with exit code 137: it died",

@@ -14,7 +14,7 @@ Around = Callable[[Any], AbstractContextManager[Any]]
 
 
 class Shielded:
-    """One context manager around an execution: what goes wrong in it is printed, and the job goes on.
+    """One context manager around an execution: what goes wrong in it is printed, and the job continues.
 
     It sees the job's exception, and cannot suppress it.
     """

@@ -39,7 +39,7 @@ CLOCKS_DIFFER_US = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A rate: so many tokens in so many microseconds."""
+    """A rate: this many tokens in this many microseconds."""
 
     tokens: int
     period_us: int

@@ -77,7 +77,7 @@ class RelayConnection:
         return self._socket
 
     def unavailable(self, error: Exception) -> QueueUnavailableError:
-        """Close the connection, whose state is not known any more; the next question opens another."""
+        """Close the connection, whose state is no longer known; the next question opens another."""
         self.close()
         return QueueUnavailableError(str(error))
 

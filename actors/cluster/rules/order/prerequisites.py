@@ -5,7 +5,7 @@
     after one of its group ─ placed, or to be placed with it ─▶ met: its node keeps the order
 
 It is asked when a worker is placed, also after its node was lost; a worker that runs is not stopped because
-another one is not ready any more.
+another one is no longer ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pure: the exact chance of at least so many deaths on one node, if all nodes were alike.
+"""Pure: the exact chance of at least this many deaths on one node, if all nodes were alike.
 
 Each group of workers has a share of its life on the node; each of its deaths falls there with that share. The
 number of deaths on the node is a sum of binomial numbers, one for each group, and its tail is computed

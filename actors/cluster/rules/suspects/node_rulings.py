@@ -122,7 +122,7 @@ def _leaves_too_few(fleet: Fleet, node: Node) -> bool:
 
 
 def _is_too_few(fleet: Fleet, group: str, homeless: int) -> bool:
-    """Whether a group has less than its `min_healthy` with so many copies less; without one, than all."""
+    """Whether a group falls below its `min_healthy` (by default all) without this many copies."""
     copies = [wish for wish in _movable(fleet) if wish.group == group]
     placed = sum(fleet.assignments[wish.component_id].phase is not Phase.UNPLACED for wish in copies)
     least = copies[0].min_healthy

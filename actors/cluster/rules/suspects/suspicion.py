@@ -35,7 +35,7 @@ LEAST_WORKERS = 3
 LEAST_GROUPS = 2
 SHORTEST_HOLD_S = 30.0
 HOLDS = 3.0
-"""After so many holds a suspicion that was not proven ends; a hold is this many mean lives long."""
+"""A suspicion that is not proven after this many holds ends; a hold is this many mean lives long."""
 PAROLE_S = 600.0
 MOST_DOUBLINGS = 7
 """A parole comes after 21 hours at the latest."""
@@ -43,7 +43,7 @@ OVERRULED_S = 3600.0
 """For so long no node is suspected that an operator has uncordoned."""
 WITNESSES = 2
 LARGEST_SHARE = 5
-"""At most one node, or one in so many, is under suspicion or convicted at a time."""
+"""At most one node, or one in this many, is under suspicion or convicted at a time."""
 
 
 class Life(msgspec.Struct, frozen=True):
@@ -247,7 +247,7 @@ def rulings(
 
 
 def notices(cases: Mapping[str, Case], lives: Sequence[Life], now: float) -> tuple[Ruling, ...]:
-    """What changes if nothing is to be done about it: an operator is told."""
+    """What changes if the cluster only reports it: an operator is notified."""
     found: list[Ruling] = []
     for node, case in sorted(cases.items()):
         seen = evidence(lives, node, now, case.since)
@@ -290,7 +290,7 @@ def _tried(node: str, case: Suspect, lives: Sequence[Life], now: float) -> Rulin
     if died is not None:
         return Ruling(node=node, case=Trusted(now), why=f"its witness {died.worker} died elsewhere too")
     seen = evidence(lives, node, now, case.evidence_since)
-    # Those that are left there go on dying: by now it is known better how long they live.
+    # Those that are left there keep dying: by now it is known better how long they live.
     hold_s = min(case.hold_s, seen.hold_s)
     if seen.p < CONVICT_P and _have_held(case, elsewhere, hold_s, now):
         return _convicted(node, case, lives, now)

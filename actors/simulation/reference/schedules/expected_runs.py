@@ -234,7 +234,7 @@ class Runs(Promise):
             self._must_begin(entry.worker, first, entry.at)
 
     def _ended_with_supervisor(self, entry: RunRecorded, name: str) -> Iterator[str]:
-        """It ended when the former supervisor did, or when that was last heard of."""
+        """It ended when the former supervisor did, or when that was last heard from."""
         ago_s, killed_s = (entry.wall_ms - (entry.ended_ms or 0)) / 1000, entry.at - self._killed_at
         if ago_s < killed_s - EXACT_S and self.facts.clock_range == (0.0, 0.0):
             yield f"{name} ended {ago_s:g} s ago, and its supervisor {killed_s:g} s ago"

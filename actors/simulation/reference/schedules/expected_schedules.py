@@ -86,7 +86,7 @@ class ExpectedSchedules(Promise):
         self._last_due[entry.worker] = max(self._until(entry.worker, entry.at), entry.last_due_ms)
 
     def _until(self, worker: str, at: float) -> int:
-        """Up to when due times are recorded, or do not count any more."""
+        """Up to when due times are recorded, or no longer count."""
         known, now = self._last_due[worker], self._wall_ms(at)
         return known if known - now <= REPEATED_MS else now
 

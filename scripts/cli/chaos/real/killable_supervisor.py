@@ -3,7 +3,7 @@
 Runs the plan in FOLDER and records what its actors do in FOLDER/history. It reads orders from
 standard input, one JSON line each, and answers on standard output. It waits for an order to open
 the store and for another one to begin, and ends when standard input ends. Upgraded, it executes
-itself and goes on.
+itself and continues.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Host:
         self.system.stop()
 
     def _begin(self, next_order: Callable[[], bytes]) -> bool:
-        """Start the workers when the scenario says so, or go on with them; whether there are any."""
+        """Start the workers when the scenario says so, or continue with them; whether there are any."""
         if self._is_upgraded:
             self._note_published()
             self.system.go_on()

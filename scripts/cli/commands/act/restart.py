@@ -73,7 +73,7 @@ def restart(
 
     With --rolling the command waits until every worker of the group has a new, healthy process,
     and exits with 1 if one of them fails. With a surge the first new process that is not ready in
-    time, or does not stay up, ends the rollout: the old processes go on.
+    time, or does not stay up, ends the rollout: the old processes continue.
     """
     if surge is not None and not rolling:
         raise click.UsageError("--surge goes with --rolling")

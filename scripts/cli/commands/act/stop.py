@@ -35,7 +35,7 @@ def stop(ids: tuple[str, ...], everyone: bool, state: Where, as_json: bool) -> N
     \b
       $ rekindle stop worker:tag:0
       $ rekindle stop tag
-      $ rekindle stop --all                # and the supervisor goes on; to end it: rekindle shutdown
+      $ rekindle stop --all                # and the supervisor continues; to end it: rekindle shutdown
       $ rekindle stop back                 # the members of [group.back], the last one first
 
     Exits with 1 if a worker could not be killed.

@@ -77,7 +77,7 @@ def pause(
 ) -> None:
     """Start no further jobs of queues until you resume them.
 
-    Jobs that are running go on to their end, and new ones can be enqueued. The pause outlives
+    Jobs that are running continue to their end, and new ones can be enqueued. The pause outlives
     restarts of the workers and of the supervisor. With --for it ends by itself.
 
     \b

@@ -154,7 +154,7 @@ def _loaded(
 
 
 def _run_until_the_end(config: Config, left: OwnEstate | None = None, *, ignore_state: bool = False) -> int:
-    """Run the workers, or go on with those that the former program left, and return the exit code."""
+    """Run the workers, or continue with those that the former program left, and return the exit code."""
     from rekindle.actors import RekindleError, StoreDamagedError
     from rekindle.actors.errors import StoreUnavailableError
 

@@ -20,7 +20,7 @@ _CONTAINERS = {
     "ports", "expose", "volumes", "networks", "network_mode", "build", "image", "container_name", "hostname",
     "labels", "logging", "platform", "pull_policy", "init", "tty", "stdin_open", "links", "dns",
 }  # fmt: skip
-"""Keys about the container, which is not there any more."""
+"""Keys about the container, which no longer exists."""
 
 
 def from_compose(text: str, path: Path) -> str:

@@ -92,7 +92,7 @@ def _address_problem(cluster: Cluster) -> str | None:
 def misfits(
     cluster: Cluster | None, file: Given, groups: Mapping[str, WorkerTable], together: GroupTables
 ) -> Iterator[ConfigFinding]:
-    """What a file with `[cluster]` may not have, and what one without it has in vain."""
+    """What a file with `[cluster]` may not have, and what has no effect without it."""
     for group in groups.values():
         here = ("worker", group.name)
         if cluster is None:
@@ -112,7 +112,7 @@ def misfits(
 
 
 _ESSENTIAL = (
-    "is not possible in a cluster: it would end the supervisor of one node, and its workers would go on"
+    "is not possible in a cluster: it would end the supervisor of one node, and its workers would continue"
     " elsewhere; have an alert on worker_failed instead"
 )
 

@@ -19,11 +19,11 @@ from .log_search import BLOCK, LONGEST_LINE, backward, forward
 from .logged_line import read, shown_text, stamp, stamp_of, wall_ms
 
 LONGEST_S = 2.0
-"""How long a request searches; the next one goes on from there."""
+"""How long a request searches; the next one continues from there."""
 LATEST_S = 6.0
-"""When a request ends that has not found where the next one could go on."""
+"""When a request ends that has not found where the next one could continue."""
 WORKS_S = 0.002
-"""How long a search that gives way works before it rests."""
+"""How long a search works before it pauses for other threads."""
 RESTS_S = 0.001
 MOST_TEXT = 32 * 1024 * 1024
 """How much text of lines is decoded for a page, which is in memory as a whole."""

@@ -155,7 +155,7 @@ class OutputSource:
         return sorted(chosen, key=lambda line: int(line["number"]))
 
     def _new_in_memory(self, query: Query, run: str, after: int) -> Generator[Line, None, tuple[str, int]]:
-        """What the supervisor has got since; returns where to go on."""
+        """What the supervisor has got since; returns where to continue."""
         try:
             answer = self._client.get(_path(self._in_memory, after=after))
         except ControlError as error:

@@ -73,11 +73,11 @@ class NodeLink:
 
     @property
     def news(self) -> int:
-        """How often something was said of orders."""
+        """How many notices about orders have arrived."""
         return self._news
 
     def await_news(self, since: int, timeout_s: float) -> int:
-        """Wait until something more is said of orders, or for that long; how often something was said."""
+        """Wait for the next notice about orders, at most this long; returns how many have arrived."""
         with self._heard:
             self._heard.wait_for(lambda: self._news != since, timeout_s)
             return self._news
@@ -96,7 +96,7 @@ class NodeLink:
                     self._is_away = False
                     while not self._closing.is_set():
                         self._round(listener)
-            except Exception as error:  # noqa: BLE001  # the node must go on, whatever the database says
+            except Exception as error:  # noqa: BLE001  # the node must continue, whatever the database says
                 self._away(error)
                 self._closing.wait(RETRY_S)
 

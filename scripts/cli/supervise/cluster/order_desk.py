@@ -32,7 +32,7 @@ TAKEN_S = 5.0
 DONE_S = 10.0
 STOPPED_S = 120.0
 POLL_S = 0.5
-"""How often an order is looked at although nothing was said of it."""
+"""How often an order is read although no notice about it came."""
 
 
 class OrderDesk:
@@ -62,7 +62,7 @@ class OrderDesk:
             arguments=json.dumps(arguments),
             given_by=f"{_who()}@{self._node.name}",
         )
-        news = self.link.news  # before anything can be said of it
+        news = self.link.news  # before a notice about it can arrive
         self.link.desk.give(order, TAKEN_S)
         ended = self._awaited(self.link, order, node, news)
         self.link.refresh()

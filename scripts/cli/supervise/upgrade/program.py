@@ -47,7 +47,7 @@ def execute(argv: tuple[str, ...], document: HandOver, failed: str | None = None
     """
     file = estate.handed_over(document)
     hold_signals()
-    signal.alarm(0)  # it would go on across the exec
+    signal.alarm(0)  # it would continue across the exec
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     environment[DOCUMENT] = str(file)
     if failed is None:
@@ -59,7 +59,7 @@ def execute(argv: tuple[str, ...], document: HandOver, failed: str | None = None
 
 def go_back(document: HandOver, reason: str) -> NoReturn:
     """Execute the program that wrote the document, because this one did not become ready."""
-    logger.error("upgrade: this program does not become ready and gives way to the former one: {}", reason)
+    logger.error("upgrade: this program did not become ready; returning to the former one: {}", reason)
     execute(document.back, document, reason)
 
 

@@ -26,7 +26,7 @@ export function fleet(query = new URLSearchParams()) {
   const parts = { figures: figures(), alerts: alerts(), breakers: breakers(), rollouts: rollouts(), nodes: nodes(() => update()), queues: queues(), timeline: timeline(), feed: feed() };
   const rows = new Map();
   let order = "trouble";
-  const inSight = new Set(); // the rows that the user sees: only their clocks go on
+  const inSight = new Set(); // the rows that the user sees: only their clocks continue
   const sight = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
     if (!isIntersecting) return inSight.delete(target);
     inSight.add(target);

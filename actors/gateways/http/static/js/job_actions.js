@@ -38,7 +38,7 @@ export function queueButton(queue, then) {
   const paused = queue.paused === true;
   const [order, verb] = paused ? ["resume", "Resume"] : ["pause", "Pause"];
   const means = paused ? "Ends the pause: workers take jobs of this queue again."
-    : "Starts no further job of this queue until it is resumed. Jobs that run go on.";
+    : "Starts no further job of this queue until it is resumed. Jobs that run continue.";
   const name = queue.queue_type;
   return el("button", { type: "button", class: "order", "data-order": order, "aria-label": `${verb} queue ${name}`,
     onclick: () => askFirst({ verb, name: `queue ${name}`, means, asksWhy: !paused, then: (body) =>

@@ -83,7 +83,7 @@ export function logPast({ id, list, oldest, filter, found }) {
     return last.length < PAGE ? `Searched back to ${moment(before)}` : "";
   }
 
-  // The oldest of the lines below, which has no room there any more.
+  // The oldest of the lines below, which no longer has room there.
   function keep(line) {
     if (shown === 0 || shown >= MOST) line.node.remove();
     else (lines.append(line.node), (shown += 1));

@@ -29,7 +29,7 @@ def join(file: Path, log_json: bool, verbose: bool) -> None:
 
     Start it on each machine, by a service manager that starts it again. It does not run the workers
     of the file by itself: the cluster runs what was applied. A node that is back within its lease
-    goes on with its workers; a node that is away for longer loses them to others.
+    continues with its workers; a node that is away for longer loses them to others.
 
     With engine = "ray" it also runs the Ray of this machine, which joins the head that the file names.
 
@@ -68,7 +68,7 @@ def up(file: Path, log_json: bool, verbose: bool) -> None:
     assert config.cluster is not None
     if config.cluster.engine != "ray" or config.cluster.join:
         why = "names the head of another machine" if config.cluster.join else 'has no engine = "ray"'
-        say(f"{file}: [cluster] {why}, so nothing is to be up first; use: rekindle cluster join {file}")
+        say(f"{file}: [cluster] {why}, so run: rekindle cluster join {file}")
         raise SystemExit(BAD_USAGE)
     _run(config, log_json, verbose)
 

@@ -63,7 +63,7 @@ def try_(nodes: int, stay: bool) -> None:
 
 
 class _TrialError(Exception):
-    """The trial cannot go on."""
+    """The trial cannot continue."""
 
 
 class _Trial:
