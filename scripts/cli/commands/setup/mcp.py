@@ -61,10 +61,9 @@ def mcp(ctx: click.Context, operator: bool, propose: bool, listen: str | None, s
       $ rekindle mcp --operator       # restart, stop, pause … at once
       $ rekindle mcp --propose --http 127.0.0.1:8378
 
-    Over HTTP a client sends `Authorization: Bearer TOKEN`: with the token in http-viewer.token it
-    reads; only with that in http-operator.token has it the tools of --operator or --propose. For an
-    address that other machines can reach, -c FILE must name a file whose [http] has a certificate
-    or `behind_proxy`.
+    Over HTTP a client sends `Authorization: Bearer TOKEN`. The token in http-viewer.token only reads;
+    the tools of --operator and --propose need the token in http-operator.token. To listen on an
+    address that other machines can reach, pass -c FILE with a certificate or `behind_proxy` in [http].
 
     Without an option the tools only read. Every order of an agent needs a reason; the audit log has
     the reason and the agent's name (`rekindle audit`). What looks like a secret is masked in every

@@ -30,9 +30,9 @@ def apply(file: Path, dry_run: bool, as_json: bool) -> None:
     """Let the cluster run exactly the workers of a file.
 
     New workers are placed, missing ones stopped and removed. A worker whose settings changed gets a
-    new process on its node; one whose place alone changed stays where it is. A task that is done runs
-    again if its settings changed. Queues and periodic jobs of the file are stored for all nodes. With
-    --dry-run it says what would run where, and why.
+    new process on its node; one of which only the place changed stays where it is. A task that is done
+    runs again if its settings changed. Queues and periodic jobs of the file are stored for all nodes.
+    --dry-run shows what would run where, and why.
 
     \b
       $ rekindle cluster apply prod.toml --dry-run

@@ -28,7 +28,8 @@ def rebalance(file: Path, dry_run: bool, as_json: bool) -> None:
     """Move workers until the nodes have about the same number, one copy of a worker at a time.
 
     Nothing else moves workers to a node that has joined or come back. A worker moves only if that makes
-    the nodes more even, and only as many at a time as min_healthy allows; none of it counts against it.
+    the nodes more even, and only as many at a time as min_healthy allows. A move does not
+    count against a worker.
 
     \b
       $ rekindle cluster rebalance --file prod.toml --dry-run

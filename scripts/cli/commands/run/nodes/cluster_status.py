@@ -28,7 +28,7 @@ def status(file: Path, as_json: bool) -> None:
     """Show the nodes of the cluster, and where each worker runs.
 
     It reads the database, so it works on any machine that reaches it. RESTARTS are those of all nodes
-    since the last reset. How a worker fares now: rekindle status on its node.
+    since the last reset. For the current state of a worker, run rekindle status on its node.
 
     \b
       $ rekindle cluster status --file prod.toml

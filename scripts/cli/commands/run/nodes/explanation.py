@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.argument("component_id", metavar="ID")
 @file_option
 def explain(component_id: str, file: Path) -> None:
-    """Explain where a worker runs, where it was, and whose fault its deaths were.
+    """Explain where a worker runs, where it was, and what caused its deaths.
 
     It reads the database. A death counts against the worker, unless its node was lost, had no lease, or was
-    convicted for it: then it is refunded. Why it is in its state now: rekindle explain on its node.
+    convicted for it: then it is refunded. For its current state, run rekindle explain on its node.
 
     \b
       $ rekindle cluster explain worker:web:0 --file prod.toml

@@ -27,9 +27,9 @@ _verbose = click.option("--verbose", "-v", is_flag=True, help="Log debug message
 def join(file: Path, log_json: bool, verbose: bool) -> None:
     """Make this machine a node of the cluster, until SIGINT or SIGTERM.
 
-    Start it on each machine, by a service manager that starts it again. It does not run the workers
-    of the file by itself: the cluster runs what was applied. A node that is back within its lease
-    continues with its workers; a node that is away for longer loses them to others.
+    Start it on each machine, under a service manager that restarts it. It does not start the workers
+    of this file: the cluster runs those of the last rekindle cluster apply. A node that is back within
+    its lease keeps its workers; if it is away for longer, they start on other nodes.
 
     With engine = "ray" it also runs the Ray of this machine, which joins the head that the file names.
 

@@ -70,9 +70,9 @@ def uncordon(name: str, file: Path) -> None:
 def drain(name: str, file: Path, reason: str, wait: bool, deadline_s: float | None) -> None:
     """Move all workers of a node elsewhere, as many at a time as min_healthy allows.
 
-    Each is stopped by its own stop settings, then starts on another node. None of it counts against
-    a worker. The node takes no workers until you uncordon it. With --deadline, workers that are left by
-    then are killed and start elsewhere at once, whatever min_healthy says.
+    Each worker is stopped by its own stop settings, then starts on another node. This does not count
+    against it. The node gets no workers until you uncordon it. Workers that are left after --deadline
+    are killed and start elsewhere at once, regardless of min_healthy.
 
     Exit code 1 means that no other node takes some of them; their names and the reasons are printed.
 
@@ -132,9 +132,9 @@ def move(component_id: str, name: str, file: Path) -> None:
 @_node
 @file_option
 def forget(name: str, file: Path) -> None:
-    """Remove a node that is gone for good, and free the workers that it still has.
+    """Remove a node that will not return, and release its workers.
 
-    Only a node whose lease is over. A node that was alone when it was lost keeps its workers until it
+    The lease of the node must be over. A node that was alone when it was lost keeps its workers until it
     returns or is forgotten: be sure that the machine is off.
 
     \b

