@@ -49,12 +49,12 @@ def verdict_after_crash(crash_count: int, *, counted: bool, retries: int | None,
         crash_count: the crashes that counted against it before.
         counted: whether this end was a crash, not a stop on request.
         retries: how often a job is requeued after a crash; None: always.
-        alone: it was suspected and ran alone, so no other job can be the cause.
+        alone: it was suspected and ran alone, so no other job was the cause of this crash.
     """
     if not counted:
         return Verdict(JobState.PENDING, crash_count)
     crashes = crash_count + 1
-    if retries is None or (crashes <= retries and not alone):
+    if retries is None or crashes <= retries:
         return Verdict(JobState.PENDING, crashes)
     many = f"failed after {crashes} worker crash{'' if crashes == 1 else 'es'}"
     return Verdict(JobState.TOXIC, crashes, f"{many}, the last one while it ran alone" if alone else many)

@@ -108,14 +108,17 @@ def test_a_suspect_is_for_free_hands_and_holds_the_others_back(sql_queues: Queue
     assert not other.alone
 
 
-def test_a_death_alone_with_a_suspect_convicts_it(sql_queues: Queues) -> None:
+def test_a_suspect_is_convicted_by_the_last_death_alone_that_it_may_cause(sql_queues: Queues) -> None:
     job = sql_queues.add()
     sql_queues.crash(job)
-    sql_queues.claims(generation=2).exchange(None, ClaimRequest(("tag",), isolate=True))
-    sql_queues.end(generation=2)
-    after = sql_queues.jobs.get(job)
-    assert after.state == "toxic"
-    assert after.error == "failed after 2 worker crashes, the last one while it ran alone"
+    for generation, state in ((2, "pending"), (3, "toxic")):
+        claim = sql_queues.claims(generation=generation).exchange(None, ClaimRequest(("tag",), isolate=True))
+        assert claim.claim is not None
+        assert claim.claim.alone
+        sql_queues.end(generation=generation)
+        assert sql_queues.jobs.get(job).state == state
+    error = sql_queues.jobs.get(job).error
+    assert error == "failed after 3 worker crashes, the last one while it ran alone"
 
 
 def test_success_clears_a_suspect(sql_queues: Queues) -> None:

@@ -38,8 +38,8 @@ class JobPolicy(Policy):
     )
     isolate_suspects: bool | None = setting(
         None,
-        "Whether a job on which a worker died runs alone on its next worker; "
-        "if that worker dies too, the job is toxic. Default: if the worker executes several jobs at a time.",
+        "Whether a job on which a worker died runs alone on its next worker, so that no other job is blamed "
+        "for what it does. Default: if the worker executes several jobs at a time.",
     )
     error_retries: int = setting(
         0, "How often a job that raised is retried, unless the job has its own limit.", least=0

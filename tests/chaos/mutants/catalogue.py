@@ -148,7 +148,7 @@ CATALOGUE = (
     Mutant(jobs.blames_for_a_stop, "jobs_at_random"),
     Mutant(jobs.is_toxic_one_crash_early, "jobs_at_random"),
     Mutant(jobs.is_toxic_one_crash_late, "jobs_at_random"),
-    Mutant(jobs.acquits_what_died_alone, "jobs_at_random"),
+    Mutant(jobs.convicts_what_died_alone_at_once, "jobs_at_random"),
     Mutant(jobs.loses_the_job_of_a_dead_worker, "jobs_at_random"),
     Mutant(jobs.never_releases_a_claim, "jobs_at_random"),
     Mutant(jobs.keeps_the_claims_of_what_was_stopped, "jobs_at_random"),

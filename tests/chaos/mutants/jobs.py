@@ -202,13 +202,13 @@ def is_toxic_one_crash_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_jobs, "verdict_after_crash", late)
 
 
-def acquits_what_died_alone(patch: pytest.MonkeyPatch) -> None:
-    """A suspect that kills a worker of its own is tried again."""
+def convicts_what_died_alone_at_once(patch: pytest.MonkeyPatch) -> None:
+    """A suspect that is killed from outside while it runs alone is toxic, whatever it has left."""
 
-    def lenient(crash_count: int, *, alone: bool, **kwargs: Any) -> Verdict:
-        return verdict_after_crash(crash_count, alone=False, **kwargs)
+    def strict(crash_count: int, *, alone: bool, retries: int | None, **kwargs: Any) -> Verdict:
+        return verdict_after_crash(crash_count, alone=alone, retries=0 if alone else retries, **kwargs)
 
-    patch.setattr(memory_jobs, "verdict_after_crash", lenient)
+    patch.setattr(memory_jobs, "verdict_after_crash", strict)
 
 
 def loses_the_job_of_a_dead_worker(patch: pytest.MonkeyPatch) -> None:

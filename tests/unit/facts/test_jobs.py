@@ -37,8 +37,11 @@ def test_without_a_limit_nothing_convicts(alone: bool) -> None:
     assert verdict_after_crash(50, counted=True, retries=None, alone=alone) == Verdict(JobState.PENDING, 51)
 
 
-def test_dying_alone_convicts_before_the_budget_is_spent() -> None:
-    assert verdict_after_crash(1, counted=True, retries=2, alone=True).state is JobState.TOXIC
+def test_dying_alone_convicts_no_sooner_and_says_so() -> None:
+    """The first crash may have been a neighbour's, and the second a kill from outside."""
+    assert verdict_after_crash(1, counted=True, retries=2, alone=True) == Verdict(JobState.PENDING, 2)
+    third = verdict_after_crash(2, counted=True, retries=2, alone=True)
+    assert third.error == "failed after 3 worker crashes, the last one while it ran alone"
 
 
 @pytest.mark.parametrize("alone", [False, True])

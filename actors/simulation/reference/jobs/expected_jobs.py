@@ -305,7 +305,7 @@ class ExpectedJobs(Promise):
             yield f"the end of its process {word} against {name}: its death is {why}, the job had {started}"
         crashes = job.crashes + entry.counted
         retries = self._policy(entry.worker).crash_retries
-        toxic = entry.counted and (job.is_alone or (retries is not None and crashes > retries))
+        toxic = entry.counted and retries is not None and crashes > retries
         if (entry.state, entry.crash_count) != ("toxic" if toxic else "pending", crashes):
             yield f"{name} is {entry.state} with {entry.crash_count} crashes after {crashes} of {retries}"
         if entry.counted:
