@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ..deaths.crash_bundle import Bundle
-from ..errors import UnknownDeathError
+from ..errors import RequestRefusedError, UnknownDeathError
 from ..facts.audit_entry import AuditEntry
+from ..facts.jobs import JobState, JobView
 from ..facts.records import DeathRecord, EventPage
 from ..facts.runs import Run
 from ..ports import Store
 from ..views.timeline import Timeline
 from .timeline_reader import TimelineReader
+
+MOST_RUNNING = 1000
+"""Among how many running jobs those of one worker are looked for."""
 
 
 class StoredHistory:
@@ -24,6 +28,16 @@ class StoredHistory:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths of one worker or of all, newest first."""
         return self._store.deaths(component_id, limit=limit)
+
+    def jobs_of(self, component_id: str, generation: int) -> tuple[JobView, ...]:
+        """The jobs of queues that a process executes now, without their payloads."""
+        try:
+            running = self._store.jobs.find(state=JobState.RUNNING, limit=MOST_RUNNING, longest=0)
+        except RequestRefusedError:  # a store without queues
+            return ()
+        owner = (component_id, generation)
+        held = (job for job in running if (job.claimed_by, job.claimed_generation) == owner)
+        return tuple(sorted(held, key=lambda job: job.id))
 
     def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
         """The latest runs of a scheduled worker, newest first."""

@@ -19,6 +19,7 @@ from ..facts.alert import Alert
 from ..facts.audit_entry import AuditEntry
 from ..facts.commit_times import CommitTimes
 from ..facts.health_status import Status
+from ..facts.jobs import JobView
 from ..facts.records import DeathRecord, EventPage
 from ..facts.runs import Run
 from ..facts.usage import Usage
@@ -124,11 +125,14 @@ class SystemView:
         deaths: tuple[DeathRecord, ...] = ()
         bundle: Bundle | None = None
         stop = None
+        jobs: tuple[JobView, ...] = ()
         with suppress(StoreError):
             deaths = self._history.deaths(component_id, limit=1)
             if deaths:
                 bundle = self._history.evidence(component_id, deaths[0].generation)
             stop = stop_of(component_id, self._history.audited(), time.time_ns() // 1_000_000)
+            if worker.current_job is not None:
+                jobs = self._history.jobs_of(component_id, worker.generation)
         groups = tuple(each for each in report.groups if component_id in each.workers)
         text = explain(
             worker,
@@ -139,6 +143,7 @@ class SystemView:
             groups=groups,
             rollouts=report.rollouts,
             sockets=self._sockets_of(component_id),
+            jobs=jobs,
         )
         found = diagnosis(
             worker,

@@ -18,10 +18,12 @@ from ..deaths.last_error import last_lines
 from ..deaths.left_processes import daemon_hint, listed
 from ..facts.audit_entry import AuditEntry, AuditResult
 from ..facts.health_status import ShownStatus, Status
+from ..facts.jobs import JobView
 from ..facts.records import DeathRecord
 from ..messages import GroupStatus, RolloutStatus, WorkerStatus
 from ..supervision.worker import Rest
 from .sentences.group_sentences import group_words
+from .sentences.numbers_in_words import progress_words
 from .sentences.run_sentences import schedule_sentences
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})
@@ -63,6 +65,7 @@ def explain(
     groups: Sequence[GroupStatus] = (),
     rollouts: Sequence[RolloutStatus] = (),
     sockets: Mapping[str, str] | None = None,
+    jobs: Sequence[JobView] = (),
 ) -> str:
     """Explain one worker, one sentence per line.
 
@@ -75,11 +78,12 @@ def explain(
         groups: the groups that it stands and falls with, the enclosing ones first.
         rollouts: all rollouts, also those that have ended.
         sockets: where its sockets listen, by name.
+        jobs: the jobs of queues that it executes.
     """
     # What workers wrote is in them: a line end must not look like the beginning of another sentence.
     served = [f"It serves the socket {name} on {where}." for name, where in (sockets or {}).items()]
     others = (*served, *_rollouts(worker.component_id, rollouts), *map(group_words, reversed(groups)))
-    sentences = [*_sentences(worker, deaths, bundle, stop), *others]
+    sentences = [*_sentences(worker, deaths, bundle, stop, jobs), *others]
     advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker, groups)
     return "\n".join(map(printable, (*sentences, *filter(None, (advice,)))))
 
@@ -100,11 +104,13 @@ def _sentences(
     deaths: Sequence[DeathRecord],
     bundle: Bundle | None,
     stop: Stopped | None,
+    jobs: Sequence[JobView],
 ) -> Iterator[str]:
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.schedule is not None:
         yield from schedule_sentences(worker.schedule)
-    if worker.current_job is not None:
+    yield from map(_held, jobs)
+    if worker.current_job is not None and worker.current_job not in [job.id for job in jobs]:
         yield f"It holds job {worker.current_job}."
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
@@ -124,6 +130,12 @@ def _sentences(
     elif bundle is not None and bundle.left:
         yield f"It left {listed(bundle.left)}, which Rekindle ended."
     yield from _budget(worker)
+
+
+def _held(job: JobView) -> str:
+    what = f"It holds job {job.id} of {job.queue}, attempt {job.attempts}"
+    shown = job.progress
+    return f"{what}." if shown is None else f"{what}: {progress_words(shown.done, shown.total, shown.note)}."
 
 
 def _state(worker: WorkerStatus) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -149,6 +150,12 @@ def test_a_job_is_cancelled_before_and_while_it_runs(rekindle: Client) -> None:
         line.startswith("progress ") and "of 1000000 (" in line
         for line in rekindle("jobs", "show", str(running)).lines
     )
+    explained = rekindle("explain", "worker:tag:0").out
+    assert re.search(
+        rf"^It holds job {running} of tag, attempt 1: \d+ of 1000000 \(\d+%\) working\.$", explained, re.M
+    )
+    (row,) = (line for line in rekindle("status", "tag").lines if line.startswith("worker:tag:0"))
+    assert row.endswith("%) working")
     cancelled = rekindle("jobs", "cancel", str(waiting), str(running))
     assert cancelled.lines == [
         f"Job {waiting} is cancelled.",

@@ -27,7 +27,8 @@ def test_a_queue_is_paused_shown_and_resumed_and_the_worker_wakes_up(run: Any) -
     (tag,) = (line for line in client("queues").lines if line.startswith("tag"))
     assert "paused for" in tag
     assert tag.endswith("the disk is full")
-    assert "The queue tag is paused; to resume it, run: rekindle queues resume tag" in client("status").out
+    (paused,) = (line for line in client("status").lines if line.startswith("The queue tag is paused for "))
+    assert paused.endswith(" more: the disk is full; to resume it, run: rekindle queues resume tag")
     assert client("jobs", "list", "--json").document["jobs"][0]["state"] == "pending"
     assert client("queues", "resume", "tag").out == "Queue tag is resumed.\n"
     assert eventually(

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.documents import NO_LIMITS, STEADY, down, report, worker
 
 from rekindle.actors.facts.health_status import ShownStatus
+from rekindle.cli.render.job_progress import hold_jobs, with_jobs
 from rekindle.cli.render.status_table import COLOURS, footer, outlook, restarts, status_lines, summary
 from rekindle.cli.render.text import cells
 
@@ -41,6 +42,23 @@ def test_the_wide_table_shows_the_exact_word_the_generation_and_the_whole_count(
             "-       -        recovering"
         ),
     ]
+
+
+def running_job(number: int, **progress: Any) -> dict[str, Any]:
+    shown = {"done": None, "total": None, "note": "", "at_wall_ms": 0, **progress}
+    return {"job": {"id": number, "claimed_by": "w:0", "claimed_generation": 1, "progress": shown}}
+
+
+def test_the_progress_of_the_jobs_of_a_worker_is_what_happens_next_to_it() -> None:
+    jobs = [running_job(8, done=3, total=4, note="a\nb"), running_job(7, note="loading")]
+    former = {"job": {**running_job(6)["job"], "claimed_generation": 0}}
+    workers = [worker("w:0", generation=1, current_job=8, said="fine"), worker("w:1", generation=1)]
+    one, none = with_jobs(workers, {"jobs": [*jobs[:1], former]})
+    assert (outlook(one), outlook(none)) == ("3 of 4 (75%) a\\nb; fine", "")
+    (both, _) = with_jobs(workers, {"jobs": jobs})
+    assert outlook(both) == "job 7: loading; job 8: 3 of 4 (75%) a\\nb; fine"
+    assert hold_jobs(workers)
+    assert not hold_jobs([worker(current_job="a.mp3"), worker()])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rekindle.actors.views.sentences.numbers_in_words import counted
 
+from .job_progress import progress_of
 from .status_table import Document, table
 from .text import (
     age,
@@ -121,7 +122,7 @@ def detail_lines(found: Document, now_ms: int) -> list[str]:
     lines += _settings(job, now_ms)
     if job.get("progress") is not None:
         at = job["progress"]["at_wall_ms"]
-        lines.append(f"progress   {_progress(job['progress'])}, {age(now_ms - at)}")
+        lines.append(f"progress   {progress_of(job['progress'])}, {age(now_ms - at)}")
     if job.get("checkpoint") is not None:
         lines.append(f"checkpoint {cut(printable(json.dumps(job['checkpoint'], ensure_ascii=False)), 100)}")
     if job["result"] is not None:
@@ -156,18 +157,6 @@ def _settings(job: Document, now_ms: int) -> Iterator[str]:
         yield f"cancelled  {age(now_ms - job['cancel_requested_at_wall_ms'])}, it is asked to end"
 
 
-def _progress(progress: Document) -> str:
-    done, total = progress["done"], progress["total"]
-    parts = [] if done is None else [_number(done)]
-    parts += [] if total is None else [f"of {_number(total)}"]
-    parts += [f"({done / total:.0%})"] if done is not None and total else []
-    return " ".join([*parts, printable(progress["note"])]).rstrip()
-
-
-def _number(number: float) -> str:
-    return f"{int(number)}" if number == int(number) else f"{number:g}"
-
-
 def _failures(errors: Sequence[Document]) -> Iterator[str]:
     """The errors of earlier executions; the last one is shown whole above."""
     for error in errors[:-1]:
@@ -178,7 +167,7 @@ def _failures(errors: Sequence[Document]) -> Iterator[str]:
 def _job(job: Document, now_ms: int) -> tuple[str, ...]:
     wrong = (job["error"] or "").partition("\n")[0]
     progress = job.get("progress") if job["state"] == "running" else None
-    shown = _progress(progress) if progress else printable(wrong) if wrong else _value(job, "payload")
+    shown = progress_of(progress) if progress else printable(wrong) if wrong else _value(job, "payload")
     return (
         str(job["id"]),
         job["state"],

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .job_progress import progress_cell
 from .run_lines import run_outlook
 from .text import cells, countdown, cut, padded, printable, span
 
@@ -153,9 +154,9 @@ def outlook(worker: Document) -> str:
 
 
 def _condition(worker: Document) -> str:
-    """What a running worker says of itself, and how its probe goes if it is not well."""
+    """How far its jobs are, what it says of itself, and how its probe goes if it is not well."""
     if worker["status"] == "healthy":
-        return str(worker.get("said") or "")
+        return "; ".join(filter(None, (progress_cell(worker), str(worker.get("said") or ""))))
     probes = worker.get("probes")
     return f"{worker['status'] or ''}: {probes[0]}" if probes else str(worker["status"] or "")
 
@@ -165,11 +166,7 @@ def footer(report: Document) -> list[str]:
     lines = []
     if report["paused"]:
         lines.append("The system is paused; to resume it, run: rekindle resume")
-    lines += (
-        f"The queue {printable(pause['queue'])} is paused; to resume it, run: rekindle queues resume"
-        f" {printable(pause['queue'])}"
-        for pause in report.get("paused_queues", ())
-    )
+    lines += (_paused_queue(pause) for pause in report.get("paused_queues", ()))
     if report["degraded"] is not None:
         many = report["unsaved"]
         records = f"{many} record{'' if many == 1 else 's'}"
@@ -180,6 +177,14 @@ def footer(report: Document) -> list[str]:
     lines += nodes_lines(report.get("nodes", ()))
     lines += (_away(gateway) for gateway in report.get("gateways", ()) if not gateway["connected"])
     return ["", *lines] if lines else []
+
+
+def _paused_queue(pause: Document) -> str:
+    name, why = printable(pause["queue"]), printable(pause.get("reason") or "")
+    left = pause.get("ends_in_ms")
+    lasts = "" if left is None else f" for {countdown(left)} more"
+    because = f": {why}" if why else ""
+    return f"The queue {name} is paused{lasts}{because}; to resume it, run: rekindle queues resume {name}"
 
 
 def nodes_lines(nodes: Sequence[Document]) -> list[str]:

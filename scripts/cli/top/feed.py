@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ..client import ControlClient, ControlError
 from ..event_client import stream
+from ..render.job_progress import RUNNING_JOBS, hold_jobs, with_jobs
 from .board import Board
 
 RESYNC_S = 5.0
@@ -74,7 +76,7 @@ class Feed:
         except ControlError as error:
             return replace(self._board, trouble=str(error))
         return Board(
-            tuple(report["workers"]),
+            tuple(self._with_progress(report["workers"])),
             tuple(alerts),
             time.monotonic(),
             report["paused"],
@@ -82,6 +84,14 @@ class Feed:
             rollouts=tuple(each for each in report.get("rollouts", ()) if each["stage"] != "over"),
             usages=self._board.usages,
         )
+
+    def _with_progress(self, workers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The workers with how far their jobs are; without it if the store does not answer."""
+        if not hold_jobs(workers):
+            return workers
+        with suppress(ControlError):
+            return with_jobs(workers, self._client.get(RUNNING_JOBS, timeout_s=5.0))
+        return workers
 
     def _measure(self) -> None:
         """Ask what the workers use, after what they do is shown: it takes longer."""

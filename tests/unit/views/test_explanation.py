@@ -12,9 +12,11 @@ from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.deaths.evidence import Remains
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
 from rekindle.actors.facts.health_status import ShownStatus, Status
+from rekindle.actors.facts.jobs import JobProgress, NewJob
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.messages import Budget, RolloutStatus, WorkerStatus
 from rekindle.actors.views.explanation import explain, stop_of
+from rekindle.persistence.jobs.memory_jobs import MemoryJobs
 
 UP = WorkerStatus(
     component_id="worker:tag:0",
@@ -51,6 +53,18 @@ DEATH = DeathRecord(
 def test_a_worker_that_holds_a_job_is_explained_with_it(job: int | str) -> None:
     assert f"It holds job {job}." in explain(replace(UP, current_job=job)).splitlines()
     assert "job" not in explain(UP)
+
+
+def test_the_jobs_of_queues_that_a_worker_executes_are_explained_with_their_progress() -> None:
+    jobs = MemoryJobs()
+    jobs.add("tag", [NewJob(payload="{}")])
+    job = replace(jobs.get(1), attempts=2, progress=JobProgress(done=3, total=4, note="mixing"))
+    other = replace(jobs.get(1), id=2, attempts=1)
+    said = explain(replace(UP, current_job=1), jobs=[job, other]).splitlines()
+    assert said[1:3] == [
+        "It holds job 1 of tag, attempt 2: 3 of 4 (75%) mixing.",
+        "It holds job 2 of tag, attempt 1.",
+    ]
 
 
 @pytest.mark.parametrize("is_tried", [True, False])

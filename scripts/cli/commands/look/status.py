@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ...client import ControlClient, ControlError, NoSupervisorError, RequestRefusedError
+from ...console.clock import now_ms
 from ...console.exits import FAILED
 from ...console.options import (
     Where,
@@ -22,6 +23,7 @@ from ...console.options import (
 )
 from ...console.targets import Known
 from ...console.terminal import colour_wanted, columns
+from ...render.job_progress import RUNNING_JOBS, hold_jobs, with_jobs
 from ...render.status_table import Document, status_lines
 from ...render.text import printable
 from ...render.worker_order import GIVEN, ORDERS, arranged
@@ -90,7 +92,7 @@ def status(
 
     An ID may be the name of a group in the file, such as tag for [worker.tag] or [group.tag]: that
     means all of its workers. RESTARTS shows how much of the nearest restart limit is used: 4/5 means that one
-    restart is left. NEXT shows what happens next, or why nothing does.
+    restart is left. NEXT shows what happens next, or why nothing does, and how far a job is that shows it.
 
     On a node of a cluster, the workers of all nodes are shown: those of the node itself as they are now,
     the others as their nodes last said, which the line of the nodes dates. --node k2 narrows it to one.
@@ -110,6 +112,8 @@ def status(
         report = client.get("/workers", timeout_s=5.0 if watch else None)
         if wide or sort in MEASURED:
             report = measured(client, report)
+        if not (as_json or check):
+            report = _with_progress(client, report)
         return arranged(of_node(chosen(report, ids), node), sort or (GIVEN if ids else "name"), words)
 
     if watch:
@@ -144,7 +148,6 @@ def _show_last_known(state: Path, ids: Sequence[str], words: Sequence[str], *, a
     where = state / DATABASE_NAME
     if not where.exists():
         return
-    from ...console.clock import now_ms
     from ...console.database_reader import open_database
     from ...render.listings import last_known_lines
 
@@ -164,7 +167,22 @@ def _paused_queues(client: ControlClient) -> list[Document]:
         found: list[Document] = client.get("/queues/pauses")["pauses"]
     except ControlError:  # the store does not answer, or the supervisor is older than this command
         return []
-    return found
+    now = now_ms()
+    return [{**pause, "ends_in_ms": _left_ms(pause["until_wall_ms"], now)} for pause in found]
+
+
+def _left_ms(until_wall_ms: int | None, now_wall_ms: int) -> int | None:
+    return None if until_wall_ms is None else max(0, until_wall_ms - now_wall_ms)
+
+
+def _with_progress(client: ControlClient, report: dict[str, Any]) -> dict[str, Any]:
+    """The report with how far the jobs are that workers execute; without it if the store does not answer."""
+    if not hold_jobs(report["workers"]):
+        return report
+    try:
+        return {**report, "workers": with_jobs(report["workers"], client.get(RUNNING_JOBS, timeout_s=5.0))}
+    except ControlError:
+        return report
 
 
 def _verdict(down: Sequence[Document], of: int) -> str:
