@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -91,6 +92,40 @@ def test_a_connection_waits_in_the_backlog_until_a_worker_accepts_it(run: Run) -
         early.sendall(b"GET / HTTP/1.0\r\n\r\n")
         system.start_worker("w")
         assert early.recv(100).startswith(b"HTTP/1.1 200")
+
+
+ONE_ANSWER = """
+import os, socket
+listening = socket.socket(fileno=3)
+connection, _ = listening.accept()
+connection.sendall(b"%d" % os.getpid())
+connection.close()
+listening.shutdown(socket.SHUT_RDWR)
+"""
+
+
+@pytest.mark.parametrize("kind", ["inet", "unix"])
+def test_a_worker_that_shuts_its_socket_down_ends_it_for_no_later_worker(
+    run: Run, tmp_path: Path, logs: list[str], kind: str
+) -> None:
+    """It was dead for good: every later worker was refused its first connection."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    place = tmp_path / "app.sock"
+    listen = f"127.0.0.1:{port}" if kind == "inet" else f"unix:{place}"
+    server = command(sys.executable, "-c", ONE_ANSWER)
+    system = run(worker("w", server, sockets=(SocketSpec("app", listen),)))
+    answers: set[bytes] = set()
+
+    def answered() -> bool:
+        with socket.socket(socket.AF_INET if kind == "inet" else socket.AF_UNIX) as client, suppress(OSError):
+            client.settimeout(PATIENCE_S)
+            client.connect(("127.0.0.1", port) if kind == "inet" else str(place))
+            answers.add(client.recv(100))
+        return len(answers - {b""}) == 3
+
+    assert eventually(answered), system.output("w")
+    assert any("a worker has shut app down for all workers" in line for line in logs)
 
 
 @pytest.mark.parametrize("surroundings", [Surroundings(), Surroundings(nice=1)], ids=["executed", "settled"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 
 from ...errors import SocketError
@@ -50,6 +51,13 @@ class BoundSocket:
     def address(self) -> str:
         """Where it listens, with the port that the kernel chose."""
         return address_of(self.socket)
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether a worker has called `shutdown` on its copy, which ends the socket for all of them."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLRDHUP)
+        return any(event & (select.POLLHUP | select.POLLRDHUP) for _, event in poll.poll(0))
 
     def close(self) -> None:
         """Close it, and remove the file of a unix socket that it created."""

@@ -92,12 +92,26 @@ class ListeningSockets:
 
     def _descriptor(self, spec: SocketSpec) -> int:
         bound = self._open.get(spec.place)
+        if bound is not None and bound.is_shut_down:
+            bound = self._listening_again(bound)
         if bound is None and spec.place in self._blocked:
             bound = self._open[spec.place] = self._bound(spec)
             self._blocked.discard(spec.place)
         if bound is None:
             raise SocketError(spec.name, "is not open")
         return bound.socket.fileno()
+
+    def _listening_again(self, bound: BoundSocket) -> BoundSocket | None:
+        """A socket that a worker has shut down for all; None: it is closed, and has to be bound again."""
+        logger.warning(
+            "sockets: a worker has shut {} down for all workers; it is opened again", bound.spec.name
+        )
+        if bound.spec.path is None:
+            bound.adjust(bound.spec)
+            return bound
+        self._open.pop(bound.spec.place).close()
+        self._blocked.add(bound.spec.place)
+        return None
 
     def _bound_unless_blocked(self, spec: SocketSpec) -> BoundSocket | None:
         try:
