@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from types import MappingProxyType, ModuleType, TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -120,16 +120,17 @@ class RekindleExecutor(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call in a worker; the future of its outcome.
 
-        Every keyword is the function's own, also `timeout`: `schedule` limits the time of the task.
+        A keyword is the function's own; only a `timeout` that the function does not take limits the time of
+        the task. `schedule` has more options, whatever the function takes.
 
         Raises:
-            TypeError: the function or an argument cannot be sent to a worker, or the function has no
-                `timeout`.
+            TypeError: the function or an argument cannot be sent to a worker.
+            ValueError: the timeout is not positive.
             RuntimeError: the executor has been shut down.
             ExecutorBrokenError: none of its workers can be started.
         """
-        _check_own_timeout(fn, kwargs)
-        return self._submit(TaskOptions(crash_retries=self._crash_retries), fn, args, kwargs)
+        options, own = _split(TaskOptions(crash_retries=self._crash_retries), fn, kwargs)
+        return self._submit(options, fn, args, own)
 
     def schedule(
         self,
@@ -174,8 +175,7 @@ class RekindleExecutor(Executor):
 
     def _options(self, timeout: float | None, crash_retries: int | None) -> TaskOptions:
         _check_at_least(0, crash_retries=crash_retries)
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"timeout must be more than 0 s, not {timeout}")
+        _check_timeout(timeout)
         return TaskOptions(timeout, self._crash_retries if crash_retries is None else crash_retries)
 
     def _submit(
@@ -250,8 +250,8 @@ class ExecutorWithOptions(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call in a worker; see `RekindleExecutor.submit`."""
-        _check_own_timeout(fn, kwargs)
-        return self._executor._submit(self._options, fn, args, kwargs)
+        options, own = _split(self._options, fn, kwargs)
+        return self._executor._submit(options, fn, args, own)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Shut the executor down, which is the same one."""
@@ -283,15 +283,21 @@ def _spec(component_id: str, call: PythonCall, line: str) -> WorkerSpec:
     )
 
 
-def _check_own_timeout(fn: Callable[..., object], kwargs: Mapping[str, object]) -> None:
-    """Refuse a `timeout` that was meant for the executor; the task would fail without this hint."""
+def _split(
+    options: TaskOptions, fn: Callable[..., object], kwargs: Mapping[str, Any]
+) -> tuple[TaskOptions, Mapping[str, Any]]:
+    """The options of a task that is submitted, and the keywords of its function."""
     if "timeout" not in kwargs or _takes_timeout(fn):
-        return
-    name = getattr(fn, "__qualname__", None) or repr(fn)
-    raise TypeError(
-        f"submit passes every keyword to the function, and {name} has no timeout; to limit the time of the"
-        " task: executor.schedule(fn, args, kwargs, timeout=seconds)"
-    )
+        return options, kwargs
+    own = dict(kwargs)
+    timeout = own.pop("timeout")
+    _check_timeout(timeout)
+    return msgspec.structs.replace(options, timeout_s=timeout), own
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout must be more than 0 s, not {timeout}")
 
 
 def _takes_timeout(fn: Callable[..., object]) -> bool:

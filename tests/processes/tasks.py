@@ -29,6 +29,10 @@ def square(number: int) -> int:
     return number * number
 
 
+def sleeps(seconds: float) -> None:
+    time.sleep(seconds)
+
+
 def same(*args: object, **named: object) -> tuple[object, ...]:
     return (*args, named)
 

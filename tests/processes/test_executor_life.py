@@ -392,14 +392,15 @@ def test_a_scheduled_task_has_options_of_its_own_and_every_argument_that_its_fun
             executor.schedule(tasks.pid, timeout=-1)
 
 
-def test_a_timeout_of_submit_is_the_function_s_own_or_is_refused_with_what_to_write_instead(
-    no_traces: None,
-) -> None:
+def test_a_timeout_of_submit_is_the_function_s_own_or_limits_the_time_of_the_task(no_traces: None) -> None:
     with RekindleExecutor(1) as executor:
         for each in (executor, executor.with_options(timeout=S)):
             assert each.submit(tasks.with_timeout, "x", timeout=3).result(S) == ["x", 3]
-            with pytest.raises(TypeError, match=r"square has no timeout; .*executor\.schedule\(fn, args"):
-                each.submit(tasks.square, 2, timeout=3)  # type: ignore[call-arg]
+            slow = each.submit(tasks.sleeps, 1000, timeout=0.2)  # type: ignore[call-arg]
+            assert isinstance(slow.exception(S), TaskTimeoutError)
+            assert each.submit(tasks.square, 2, timeout=None).result(S) == 4  # type: ignore[call-arg]
+            with pytest.raises(ValueError, match="timeout must be more than 0 s, not 0"):
+                each.submit(tasks.square, 2, timeout=0)  # type: ignore[call-arg]
 
 
 def workers_of(executor: RekindleExecutor) -> tuple[WorkerStatus, ...]:
