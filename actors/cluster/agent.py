@@ -45,7 +45,7 @@ from .rules import holdings as held
 from .rules import lease as leases
 from .rules import promise_exchange
 from .rules.holdings import Holdings
-from .rules.lease import Lease, Terms
+from .rules.lease import Lease, LeaseTerms
 from .rules.tenure_counters import carried, merged, refunded
 
 JOIN_AGAIN_S = 1.0
@@ -57,7 +57,7 @@ class Agent(ResilientActor):
     def __init__(
         self,
         node: Node,
-        terms: Terms,
+        terms: LeaseTerms,
         *,
         runtime: Runtime,
         store: ClusterStore,

@@ -11,7 +11,7 @@ from typing import Protocol
 from ..ports import Receiver
 from .cluster_messages import Change, JoinNode, ReadCluster, Renew, StartTenure
 from .courier_messages import ShipJournal
-from .engine_messages import Claim
+from .engine_messages import RoomClaim
 from .facts.promises import PromiseAsked, PromiseGot
 from .facts.wishes import Wish
 
@@ -51,11 +51,11 @@ class Peers(Protocol):
 class Engine(Protocol):
     """What knows machines and reserves room on them. Its news arrive as `EngineNews`."""
 
-    def reserve(self, claim: Claim, receiver: Receiver) -> None:
+    def reserve(self, claim: RoomClaim, receiver: Receiver) -> None:
         """Reserve room for a worker. Answers: Granted, Denied, EngineAway."""
         ...
 
-    def keep(self, claims: tuple[Claim, ...]) -> None:
+    def keep(self, claims: tuple[RoomClaim, ...]) -> None:
         """Have exactly these reservations: missing ones are made, all others of the cluster removed.
 
         So one that leaked, because an agent was killed, does not last.

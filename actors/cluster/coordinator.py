@@ -31,11 +31,19 @@ from .cluster_messages import (
     StoreAway,
 )
 from .cluster_ports import ClusterStore, Engine
-from .engine_messages import Claim, Denied, EngineAway, EngineBack, Granted, NodeOffered, NodeWithdrawn
+from .engine_messages import (
+    EngineAnswered,
+    EngineSilent,
+    NodeOffered,
+    NodeWithdrawn,
+    RoomClaim,
+    RoomDenied,
+    RoomGranted,
+)
 from .facts.cases import GiveRuling
 from .rules import placement, room, silence, worker_moves
 from .rules.fleet import Fleet, fleet
-from .rules.lease import Terms
+from .rules.lease import LeaseTerms
 from .rules.suspects import node_rulings
 
 DENIED_S = 10.0
@@ -53,7 +61,7 @@ class Coordinator(ResilientActor):
 
     def __init__(
         self,
-        terms: Terms,
+        terms: LeaseTerms,
         *,
         runtime: Runtime,
         store: ClusterStore,
@@ -78,7 +86,7 @@ class Coordinator(ResilientActor):
         self._judged = -JUDGE_S
         self._offers: dict[str, NodeOffered] = {}
         """The last of each machine."""
-        self._kept: tuple[tuple[Claim, ...], float] = (), 0.0
+        self._kept: tuple[tuple[RoomClaim, ...], float] = (), 0.0
         """What the engine was told to reserve, and when."""
 
     def on_start(self) -> None:
@@ -102,13 +110,13 @@ class Coordinator(ResilientActor):
                 self._changed(change, applied)
             case StoreAway():
                 pass  # The next reading is under way, and shows what was applied.
-            case Granted(claim=claim):
+            case RoomGranted(claim=claim):
                 self._granted(claim)
-            case Denied(claim=claim, why=why):
+            case RoomDenied(claim=claim, why=why):
                 self._denied_room(claim, why)
-            case EngineAway(why=why):
+            case EngineSilent(why=why):
                 self._engine_is_away(why)
-            case EngineBack():
+            case EngineAnswered():
                 self._engine_is_back()
             case NodeOffered(engine_node=engine_node):
                 self._offers[engine_node] = message
@@ -185,13 +193,13 @@ class Coordinator(ResilientActor):
             self._kept = claims, now
             self._engine.keep(claims)
 
-    def _granted(self, claim: Claim) -> None:
+    def _granted(self, claim: RoomClaim) -> None:
         waiting = self._claimed.get(claim.component_id)
         if waiting is not None and (waiting[0].epoch, waiting[0].node_id) == (claim.epoch, claim.node_id):
             del self._claimed[claim.component_id]
             self._try(waiting[0])
 
-    def _denied_room(self, claim: Claim, why: str) -> None:
+    def _denied_room(self, claim: RoomClaim, why: str) -> None:
         if claim.node_id is not None:
             log = logger.bind(worker=claim.component_id)
             log.info("cluster: no room for {} on {}: {}", claim.component_id, claim.node_id, why)

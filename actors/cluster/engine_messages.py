@@ -9,7 +9,7 @@ import msgspec
 from .facts.nodes import Resources
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class RoomClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A reservation; without a node it is demand for the autoscaler."""
 
     component_id: str
@@ -21,16 +21,16 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
-class Granted(msgspec.Struct, frozen=True):
+class RoomGranted(msgspec.Struct, frozen=True):
     """The engine has reserved what the claim names."""
 
-    claim: Claim
+    claim: RoomClaim
 
 
-class Denied(msgspec.Struct, frozen=True):
+class RoomDenied(msgspec.Struct, frozen=True):
     """The engine has no room for the claim."""
 
-    claim: Claim
+    claim: RoomClaim
     why: str
 
 
@@ -51,14 +51,14 @@ class NodeWithdrawn(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class EngineAway(msgspec.Struct, frozen=True):
+class EngineSilent(msgspec.Struct, frozen=True):
     """The engine does not answer: its last offers serve."""
 
     why: str
 
 
-class EngineBack(msgspec.Struct, frozen=True):
+class EngineAnswered(msgspec.Struct, frozen=True):
     """The engine answers again."""
 
 
-EngineNews = Granted | Denied | NodeOffered | NodeWithdrawn | EngineAway | EngineBack
+EngineNews = RoomGranted | RoomDenied | NodeOffered | NodeWithdrawn | EngineSilent | EngineAnswered

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from ..ports import Receiver
 from ..runtime.resilient_actor import tell
-from .engine_messages import Claim, Denied, Granted
+from .engine_messages import RoomClaim, RoomDenied, RoomGranted
 
 
 class NoEngine:
     """Grants every reservation on a node: the plan has reckoned with what is reserved already."""
 
-    def reserve(self, claim: Claim, receiver: Receiver) -> None:
+    def reserve(self, claim: RoomClaim, receiver: Receiver) -> None:
         """Grant it; demand for more machines is denied, since nothing can start one."""
         pinned = claim.node_id is not None
-        tell(receiver, Granted(claim) if pinned else Denied(claim, "no engine can start a machine"))
+        tell(receiver, RoomGranted(claim) if pinned else RoomDenied(claim, "no engine can start a machine"))
 
-    def keep(self, claims: tuple[Claim, ...]) -> None:
+    def keep(self, claims: tuple[RoomClaim, ...]) -> None:
         """Nothing was reserved outside the database."""
 
     def want_agent(self, engine_node: str) -> None:

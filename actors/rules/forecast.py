@@ -25,7 +25,7 @@ MOST_LIVES = 100_000
 """A forecast ends here: about one death per second for a day."""
 
 
-class Life(msgspec.Struct, frozen=True, kw_only=True):
+class ForecastLife(msgspec.Struct, frozen=True, kw_only=True):
     """One life that ends: how long it lasts, and how it ends."""
 
     uptime_ms: int
@@ -34,7 +34,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """How long its start was delayed by something other than the policy: a pause, a stop."""
 
 
-Behaviour = Callable[[int, int], Life | None]
+Behaviour = Callable[[int, int], ForecastLife | None]
 """(number from 1, when it starts in ms) to a life; None for one that does not end."""
 
 
@@ -173,10 +173,10 @@ def dying(
     """
     death = _death(exit_, after_ms, healthy_after_ms)
 
-    def behaviour(_number: int, start_ms: int) -> Life | None:
+    def behaviour(_number: int, start_ms: int) -> ForecastLife | None:
         if outage_ms is not None and start_ms + after_ms > outage_ms:
             return None
-        return Life(uptime_ms=after_ms, death=death)
+        return ForecastLife(uptime_ms=after_ms, death=death)
 
     return behaviour
 
@@ -192,11 +192,11 @@ def recorded(deaths: Sequence[DeathRecord], *, healthy_after_ms: int = 0) -> Beh
         healthy_after_ms: how long it took from a start until it was healthy, which is not recorded.
     """
     lives = [
-        Life(uptime_ms=max(0, each.uptime_ms), death=_recalled(each, healthy_after_ms), idle_ms=idle)
+        ForecastLife(uptime_ms=max(0, each.uptime_ms), death=_recalled(each, healthy_after_ms), idle_ms=idle)
         for each, idle in zip(deaths, _idle(deaths), strict=True)
     ]
 
-    def behaviour(number: int, _start_ms: int) -> Life | None:
+    def behaviour(number: int, _start_ms: int) -> ForecastLife | None:
         return lives[number - 1] if number <= len(lives) else None
 
     return behaviour

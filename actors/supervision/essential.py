@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ..deaths.death import Death, Exit
 from ..messages import EssentialEnded
 from ..spec.policies.group import Essential, Group, ends_with
-from .group_rules import Ruling, is_over
+from .group_rules import GroupRuling, is_over
 from .worker import Failed, Worker
 
 FAILURE = 1
@@ -15,7 +15,7 @@ FAILURE = 1
 
 
 def essential_end(
-    worker: Worker, death: Death, ruling: Ruling, members_of: Callable[[Group], Iterable[Worker]]
+    worker: Worker, death: Death, ruling: GroupRuling, members_of: Callable[[Group], Iterable[Worker]]
 ) -> EssentialEnded | None:
     """What is announced if the supervisor stops because of this death; None if it does not.
 
@@ -37,7 +37,7 @@ def essential_end(
 
 
 def _ended_group(
-    worker: Worker, ruling: Ruling, members_of: Callable[[Group], Iterable[Worker]]
+    worker: Worker, ruling: GroupRuling, members_of: Callable[[Group], Iterable[Worker]]
 ) -> Group | None:
     if ruling.ends_all:
         return ruling.given_up[-1]

@@ -28,7 +28,7 @@ Budgets = Mapping[str, tuple[int, ...]]
 """When members of a group were restarted, in milliseconds of the monotonic clock, by the group's name."""
 
 
-class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+class GroupRuling(msgspec.Struct, frozen=True, kw_only=True):
     """What a death means for the groups of the worker, from the innermost one out."""
 
     restarts: Group | None = None
@@ -49,15 +49,15 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The outermost group escalated: the supervisor stops."""
 
 
-NO_RULING = Ruling()
+NO_RULING = GroupRuling()
 
 
-def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms: int) -> Ruling:
+def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms: int) -> GroupRuling:
     """What a death on which this was decided means for the groups of the worker."""
     if not places or not (action.restarts or action in (Action.MARK_FAILED, Action.HELD)):
         return NO_RULING
     if action in (Action.HELD, Action.RESTART_UNCOUNTED):  # nothing is counted
-        return Ruling(restarts=places[0].group, from_position=places[0].position)
+        return GroupRuling(restarts=places[0].group, from_position=places[0].position)
     died, why, exhausted = action is Action.RESTART, "", list[Group]()
     limit: Limit | None = None
     for place in places:
@@ -65,7 +65,7 @@ def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms:
         if died:
             used = len(recent(group, budgets, now_ms))
             if group.max_in_window is None or used < group.max_in_window:
-                restart = Ruling(restarts=group, from_position=place.position, spent=group, why=why)
+                restart = GroupRuling(restarts=group, from_position=place.position, spent=group, why=why)
                 return replace(restart, renewed=tuple(exhausted))
             why = f"group {group.name}: {used} restarts in {window_words(group.window_s)}"
             limit = Limit("group", used, group.max_in_window)
@@ -73,7 +73,7 @@ def rule(places: Sequence[Membership], action: Action, budgets: Budgets, now_ms:
             break  # its members do not depend on each other
         exhausted.append(group)
         died = group.on_exhausted is GroupExhausted.ESCALATE
-    return Ruling(given_up=tuple(exhausted), why=why, limit=limit, ends_all=died)
+    return GroupRuling(given_up=tuple(exhausted), why=why, limit=limit, ends_all=died)
 
 
 def recent(group: Group, budgets: Budgets, now_ms: int) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def recent(group: Group, budgets: Budgets, now_ms: int) -> tuple[int, ...]:
 
 
 def decision_in_group(
-    worker: Worker, decision: Decision, ruling: Ruling, death: Death, around: Circumstances
+    worker: Worker, decision: Decision, ruling: GroupRuling, death: Death, around: Circumstances
 ) -> Decision:
     """The decision on a death as the groups of the worker change it."""
     if ruling.given_up and decision.action is Action.RESTART:
@@ -109,13 +109,13 @@ def decision_in_group(
 # ── Who restarts with it ─────────────────────────────────────────────────────────────────
 
 
-def affected(culprit: Worker, ruling: Ruling, members: Iterable[Worker]) -> tuple[str, ...]:
+def affected(culprit: Worker, ruling: GroupRuling, members: Iterable[Worker]) -> tuple[str, ...]:
     """The other members that are stopped because of this death, in reverse order."""
     chosen = [worker.id for worker in members if worker.id != culprit.id and _falls(worker, culprit, ruling)]
     return tuple(reversed(chosen))
 
 
-def _falls(worker: Worker, culprit: Worker, ruling: Ruling) -> bool:
+def _falls(worker: Worker, culprit: Worker, ruling: GroupRuling) -> bool:
     if ruling.given_up:
         return _place(worker, ruling.given_up[-1].name) is not None
     group = ruling.restarts

@@ -30,7 +30,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.policies.group import Group
 from ..supervision import group_rules as groups
 from ..supervision.essential import essential_end, is_essential
-from ..supervision.group_rules import Ruling
+from ..supervision.group_rules import GroupRuling
 from ..supervision.worker import (
     Announce,
     Effect,
@@ -57,7 +57,7 @@ class GroupDecision(msgspec.Struct, frozen=True):
     """The decision on the death of a member, and what it means for its groups."""
 
     decision: Decision
-    ruling: Ruling = groups.NO_RULING
+    ruling: GroupRuling = groups.NO_RULING
     effects: tuple[Effect, ...] = ()
     """What is persisted and announced with the death."""
     falls: tuple[str, ...] = ()
@@ -142,11 +142,11 @@ class Groups:
         if not given_up:
             self._start(filter(self._is_finished, decided.falls))
 
-    def essential_end(self, worker: Worker, death: Death, ruling: Ruling) -> EssentialEnded | None:
+    def essential_end(self, worker: Worker, death: Death, ruling: GroupRuling) -> EssentialEnded | None:
         """What is announced if the supervisor stops because of this death; None if it does not."""
         return essential_end(worker, death, ruling, lambda group: self._workers.members_of(group.name))
 
-    def _members(self, ruling: Ruling) -> tuple[Worker, ...]:
+    def _members(self, ruling: GroupRuling) -> tuple[Worker, ...]:
         group = ruling.given_up[-1] if ruling.given_up else ruling.restarts
         return () if group is None else self._workers.members_of(group.name)
 
@@ -154,7 +154,7 @@ class Groups:
         worker = self._workers.get(component_id)
         return worker is not None and isinstance(worker.phase, Idle) and worker.phase.rest is Rest.DONE
 
-    def _note(self, worker: Worker, ruling: Ruling, why: str, world: World) -> tuple[Effect, ...]:
+    def _note(self, worker: Worker, ruling: GroupRuling, why: str, world: World) -> tuple[Effect, ...]:
         """Count the restart, and remember which groups are given up."""
         changed = [*ruling.given_up, *ruling.renewed]
         for group in ruling.given_up:
@@ -168,7 +168,7 @@ class Groups:
         return tuple(KeepRecord(self._record(group.name)) for group in changed)
 
     def _news(
-        self, worker: Worker, ruling: Ruling, falls: tuple[str, ...], decision: Decision
+        self, worker: Worker, ruling: GroupRuling, falls: tuple[str, ...], decision: Decision
     ) -> Iterable[Announce]:
         why = ruling.why or decision.reason
         around = (*ruling.renewed[1:], *((ruling.restarts,) if ruling.restarts is not None else ()))

@@ -30,7 +30,7 @@ CLOSE_S = 5.0
 Work = Callable[[Connection], object]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class LaneRequest(msgspec.Struct, frozen=True):
     """A request that waits for the connection."""
 
     request: object
@@ -47,7 +47,7 @@ class ClusterLane:
         self._shown = shown
         self._patience_s = patience_s
         """A request that has waited for so long is no longer tried."""
-        self._queue: deque[Asked] = deque()
+        self._queue: deque[LaneRequest] = deque()
         self._ready = threading.Condition()
         self._closed = False
         self._connection: Connection | None = None
@@ -58,7 +58,7 @@ class ClusterLane:
     def ask(self, request: object, receiver: Receiver, work: Work) -> None:
         """Have the work done in a transaction, and tell the receiver what it returns."""
         with self._ready:
-            self._queue.append(Asked(request, receiver, work, time.monotonic()))
+            self._queue.append(LaneRequest(request, receiver, work, time.monotonic()))
             self._ready.notify()
 
     def close(self) -> bool:
@@ -75,12 +75,12 @@ class ClusterLane:
             tell(asked.receiver, self._answer(asked))
         self._drop()
 
-    def _next(self) -> Asked | None:
+    def _next(self) -> LaneRequest | None:
         with self._ready:
             self._ready.wait_for(lambda: self._closed or self._queue)
             return None if self._closed else self._queue.popleft()
 
-    def _answer(self, asked: Asked) -> object:
+    def _answer(self, asked: LaneRequest) -> object:
         if time.monotonic() - asked.at > self._patience_s:
             return StoreAway(request=asked.request, reason=f"{self._shown} does not answer in time")
         try:

@@ -105,9 +105,9 @@ class NodeDesk:
         with self._begun() as connection:
             return bool(connection.execute(order_sql.WITHDRAW_ORDER, {"id": order_id}).all())
 
-    def listener(self) -> Listener:
+    def listener(self) -> OrderListener:
         """A connection on which this node is told of orders."""
-        return Listener(self._engine, self._name, self._node_id)
+        return OrderListener(self._engine, self._name, self._node_id)
 
     def close(self) -> None:
         """Close the connections."""
@@ -119,7 +119,7 @@ class NodeDesk:
             yield connection
 
 
-class Listener:
+class OrderListener:
     """Hears of orders as soon as they are on record."""
 
     def __init__(self, engine: Engine, name: str, node_id: str) -> None:

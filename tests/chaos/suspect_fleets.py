@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from rekindle.actors.cluster.facts.cases import Case, Convicted, Noticed, OnParole, Suspect, Trusted
 from rekindle.actors.cluster.rules.suspects.suspicion import (
     WINDOW_S,
-    Life,
     Ruling,
+    WorkerLife,
     rulings,
 )
 
@@ -47,8 +47,8 @@ class SuspectFleet:
         self.nodes = [f"k{number}" for number in range(NODES)]
         self._home = {f"g{group}:{node}": node for group in range(GROUPS) for node in self.nodes}
         self._place = dict(self._home)
-        self._lives: dict[str, Life] = {}
-        self._past: list[Life] = []
+        self._lives: dict[str, WorkerLife] = {}
+        self._past: list[WorkerLife] = []
         self._cases: dict[str, Case] = {node: Trusted() for node in self.nodes}
         self.verdicts = Verdicts()
 
@@ -65,7 +65,7 @@ class SuspectFleet:
             group = worker.partition(":")[0]
             life = self._lives.get(worker)
             if life is None:
-                self._lives[worker] = Life(worker, group, node, now)
+                self._lives[worker] = WorkerLife(worker, group, node, now)
             elif self._chance.random() < self._rate(node, group, now):
                 self._end(worker, now, died=True)
 

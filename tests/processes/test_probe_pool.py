@@ -13,7 +13,7 @@ from queue import Queue
 import pytest
 from tests.processes.waiting import ended, eventually
 
-from rekindle.actors.processes.probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
+from rekindle.actors.processes.probes.probe_pool import ProbePool, ProbeQuestion, ProbeResult
 from rekindle.actors.spec.probe import CommandProbe, HttpProbe, Probe, TcpProbe
 from rekindle.actors.spec.program import command
 from rekindle.actors.spec.worker_spec import WorkerSpec
@@ -71,9 +71,9 @@ def waits(connection: socket.socket) -> None:
 
 def asked(
     pool: ProbePool, probe: Probe, timeout_s: float = LONG_S, spec: WorkerSpec | None = None
-) -> ProbeAnswer:
+) -> ProbeResult:
     """The answer to a probe."""
-    answers: Queue[ProbeAnswer] = Queue()
+    answers: Queue[ProbeResult] = Queue()
     pool.ask(ProbeQuestion(probe, timeout_s, spec, answers.put))
     return answers.get(timeout=LONG_S)
 
@@ -240,7 +240,7 @@ def test_a_program_that_takes_too_long_is_killed_with_its_group(
 
 
 def test_many_silent_servers_do_not_keep_the_others_from_being_asked(pool: ProbePool) -> None:
-    answers: Queue[ProbeAnswer] = Queue()
+    answers: Queue[ProbeResult] = Queue()
     with server(*[waits] * 1) as port, server(says(OK)) as good:
         for _ in range(300):
             pool.ask(ProbeQuestion(HttpProbe(f"http://127.0.0.1:{port}/"), 0.05, None, answers.put))

@@ -23,7 +23,7 @@ from ..cluster_messages import Joined, Renew, RenewalRefused, Renewed
 from ..facts.nodes import NodeState
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
     """The durations of all leases of a cluster."""
 
     lease_s: float = 3.0
@@ -39,9 +39,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return 2 * self.renew_s
 
 
-def terms(lease_s: float) -> Terms:
+def terms(lease_s: float) -> LeaseTerms:
     """All durations, in proportion to the lease."""
-    return Terms(
+    return LeaseTerms(
         lease_s=lease_s,
         renew_s=lease_s / 6,
         margin_s=lease_s / 6,
@@ -117,7 +117,7 @@ def may_run(lease: Lease, now: float) -> bool:
     return end is not None and now < end
 
 
-def is_away(lease: Lease, terms: Terms, now: float) -> bool:
+def is_away(lease: Lease, terms: LeaseTerms, now: float) -> bool:
     """Whether the database has been silent for too long: the node asks for promises, and may give some."""
     return lease.sent_at is None or now - lease.sent_at > terms.away_s
 
@@ -125,7 +125,7 @@ def is_away(lease: Lease, terms: Terms, now: float) -> bool:
 # ── renewals ─────────────────────────────────────────────────────────────────────────────
 
 
-def may_testify(lease: Lease, terms: Terms, now: float) -> bool:
+def may_testify(lease: Lease, terms: LeaseTerms, now: float) -> bool:
     """Whether a renewal may confirm that the node is part of the majority."""
     if now < lease.began + terms.promise_s:
         return False  # A former life may have promised, and this one has forgotten it.
@@ -134,7 +134,7 @@ def may_testify(lease: Lease, terms: Terms, now: float) -> bool:
     return not is_away(lease, terms, now)
 
 
-def renewal(lease: Lease, terms: Terms, now: float) -> tuple[Lease, Renew]:
+def renewal(lease: Lease, terms: LeaseTerms, now: float) -> tuple[Lease, Renew]:
     """The next renewal to send."""
     since_heard_ms = round((now - lease.heard_at) * 1000)
     request = Renew(
@@ -150,13 +150,13 @@ def renewal(lease: Lease, terms: Terms, now: float) -> tuple[Lease, Renew]:
     return replace(lease, number=request.number, pending=(*kept, Sent(request, now))), request
 
 
-def _matters(sent: Sent, lease: Lease, terms: Terms, now: float) -> bool:
+def _matters(sent: Sent, lease: Lease, terms: LeaseTerms, now: float) -> bool:
     """Whether it could still give a right, or may have stored what the next request does not repeat."""
     is_young = now - sent.at < terms.lease_s
     return is_young or sent.request.testify or sent.request.members not in (lease.members, lease.living)
 
 
-def renewed(lease: Lease, terms: Terms, answer: Renewed, now: float) -> Lease:
+def renewed(lease: Lease, terms: LeaseTerms, answer: Renewed, now: float) -> Lease:
     """The lease after the answer to a renewal; an answer that arrives after a later one changes nothing."""
     sent = next((each for each in lease.pending if each.request.number == answer.number), None)
     if sent is None or lease.over:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..facts.promises import PromiseAsked, PromiseGot
 from . import lease as leases
-from .lease import Lease, Terms
+from .lease import Lease, LeaseTerms
 from .quorum import may_go_on
 
 MOST_ROUNDS = 4
@@ -33,7 +33,7 @@ class Round(msgspec.Struct, frozen=True):
 Rounds = tuple[Round, ...]
 
 
-def asks(lease: Lease, terms: Terms, now: float) -> bool:
+def asks(lease: Lease, terms: LeaseTerms, now: float) -> bool:
     """Whether the node should ask its members for promises now.
 
     It may also ask after its right has ended: a majority that promises has not testified against it, so it
@@ -43,7 +43,7 @@ def asks(lease: Lease, terms: Terms, now: float) -> bool:
 
 
 def ask(
-    lease: Lease, rounds: Rounds, terms: Terms, nonce: str, now: float
+    lease: Lease, rounds: Rounds, terms: LeaseTerms, nonce: str, now: float
 ) -> tuple[Lease, Rounds, tuple[PromiseAsked, ...]]:
     """A new round: the requests to send. A node that is its own majority holds at once."""
     listed = {member for members in leases.possible_members(lease) for member in members}
@@ -62,7 +62,7 @@ def ask(
     return _held(lease, begun, terms), (*rounds, begun)[-MOST_ROUNDS:], requests
 
 
-def answered(lease: Lease, terms: Terms, asked: PromiseAsked, now: float) -> tuple[Lease, PromiseGot]:
+def answered(lease: Lease, terms: LeaseTerms, asked: PromiseAsked, now: float) -> tuple[Lease, PromiseGot]:
     """What the member answers, and its lease with the promise."""
     reason = _refusal(lease, terms, asked, now)
     if not reason:
@@ -78,7 +78,7 @@ def answered(lease: Lease, terms: Terms, asked: PromiseAsked, now: float) -> tup
     )
 
 
-def _refusal(lease: Lease, terms: Terms, asked: PromiseAsked, now: float) -> str:
+def _refusal(lease: Lease, terms: LeaseTerms, asked: PromiseAsked, now: float) -> str:
     if asked.member != lease.node_id:
         return f"this node is {lease.node_id}"
     if lease.sent_at is None:
@@ -92,7 +92,7 @@ def _refusal(lease: Lease, terms: Terms, asked: PromiseAsked, now: float) -> str
     return ""
 
 
-def got(lease: Lease, rounds: Rounds, terms: Terms, answer: PromiseGot) -> tuple[Lease, Rounds]:
+def got(lease: Lease, rounds: Rounds, terms: LeaseTerms, answer: PromiseGot) -> tuple[Lease, Rounds]:
     """The lease after an answer; one that belongs to no round, as a replayed one, changes nothing."""
     index = next((i for i, each in enumerate(rounds) if each.nonce == answer.nonce), None)
     if index is None or not answer.granted or answer.asker != lease.node_id:
@@ -102,7 +102,7 @@ def got(lease: Lease, rounds: Rounds, terms: Terms, answer: PromiseGot) -> tuple
     return _held(lease, found, terms), rounds
 
 
-def _held(lease: Lease, found: Round, terms: Terms) -> Lease:
+def _held(lease: Lease, found: Round, terms: LeaseTerms) -> Lease:
     if lease.over or not may_go_on(lease.node_id, leases.possible_members(lease), found.promised):
         return lease
     until = found.asked_at + terms.promise_s - terms.margin_s

@@ -12,15 +12,15 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from ..engine_messages import Claim, NodeOffered
+from ..engine_messages import NodeOffered, RoomClaim
 from ..facts.nodes import Node, Resources
 from .fleet import Fleet
 
 
-def claim(found: Fleet, component_id: str, node_id: str | None) -> Claim:
+def claim(found: Fleet, component_id: str, node_id: str | None) -> RoomClaim:
     """The reservation of a worker on a node; without one it is demand."""
     wish, node = found.wishes[component_id], found.nodes.get(node_id or "")
-    return Claim(
+    return RoomClaim(
         component_id=component_id,
         epoch=found.assignments[component_id].epoch,
         node_id=node_id,
@@ -30,7 +30,7 @@ def claim(found: Fleet, component_id: str, node_id: str | None) -> Claim:
     )
 
 
-def reservations(found: Fleet, chosen: Mapping[str, str]) -> tuple[Claim, ...]:
+def reservations(found: Fleet, chosen: Mapping[str, str]) -> tuple[RoomClaim, ...]:
     """All claims of the cluster; `chosen` has the nodes of those that wait for the engine."""
     unplaced = {wish.component_id for wish in found.unplaced()}
     claims = []

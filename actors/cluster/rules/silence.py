@@ -15,7 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from ..facts.nodes import Node
-from .lease import Terms
+from .lease import LeaseTerms
 
 
 class Sighting(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Watch(msgspec.Struct, frozen=True):
     seen: Mapping[str, Sighting] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
 
-def read(watch: Watch, nodes: Iterable[Node], terms: Terms, now: float) -> Watch:
+def read(watch: Watch, nodes: Iterable[Node], terms: LeaseTerms, now: float) -> Watch:
     """The watch after a reading; `now` is when its answer arrived."""
     is_gap = watch.read_at is None or now - watch.read_at > terms.lease_s / 2
     known = {} if is_gap else watch.seen
@@ -46,7 +46,7 @@ def _sighting(known: Sighting | None, node: Node, now: float) -> Sighting:
     return Sighting(node.incarnation, node.renewals, now)
 
 
-def silent(watch: Watch, terms: Terms, now: float) -> dict[str, Sighting]:
+def silent(watch: Watch, terms: LeaseTerms, now: float) -> dict[str, Sighting]:
     """The nodes that have been silent for long enough, with what the leader last saw of them."""
     return {
         node_id: seen

@@ -27,7 +27,7 @@ from ..facts.looks import ClusterLook
 from ..facts.nodes import Node, NodeState
 
 
-class Watched(msgspec.Struct, frozen=True):
+class SeenCluster(msgspec.Struct, frozen=True):
     """What one node has seen so far."""
 
     look: ClusterLook
@@ -38,14 +38,14 @@ class Watched(msgspec.Struct, frozen=True):
     drained: frozenset[str]
 
 
-def watched(look: ClusterLook) -> Watched:
+def watched(look: ClusterLook) -> SeenCluster:
     """The first look: nothing in it is news."""
-    return Watched(look, _homes(look), frozenset(), _drained(look))
+    return SeenCluster(look, _homes(look), frozenset(), _drained(look))
 
 
 def changes(
-    before: Watched, look: ClusterLook, own_id: str, unplaced_after_s: float
-) -> tuple[Watched, tuple[ClusterEvent, ...]]:
+    before: SeenCluster, look: ClusterLook, own_id: str, unplaced_after_s: float
+) -> tuple[SeenCluster, tuple[ClusterEvent, ...]]:
     """What is new in a look; a worker without a node is news after that time."""
     leads = look.leader == own_id
     names = {node.id: node.name for node in (*before.look.nodes, *look.nodes)}
@@ -69,7 +69,7 @@ def changes(
         *(WorkerUnwanted(id_) for id_ in sorted(before.homeless - known)),
     )
     homes = {id_: home for id_, home in before.homes.items() if id_ in known}
-    after = Watched(look, {**homes, **_homes(look)}, homeless | late.keys(), _drained(look))
+    after = SeenCluster(look, {**homes, **_homes(look)}, homeless | late.keys(), _drained(look))
     return after, events
 
 
@@ -84,7 +84,7 @@ def _drained(look: ClusterLook) -> frozenset[str]:
     )
 
 
-def _moves(before: Watched, look: ClusterLook, names: Mapping[str, str]) -> Iterator[ClusterEvent]:
+def _moves(before: SeenCluster, look: ClusterLook, names: Mapping[str, str]) -> Iterator[ClusterEvent]:
     for each in look.assignments:
         home = before.homes.get(each.component_id)
         has_moved = home is not None and home != each.node_id

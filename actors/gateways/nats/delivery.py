@@ -18,7 +18,7 @@ from ..event_source import EventSource
 from ..serving.call_pools import CallPool, CallPools, CallTimeoutError, PoolFullError, PoolsClosedError
 from ..settings.nats_settings import NatsSettings
 from .backlog import Backlog
-from .nats_link import Link, OversizedError, RefusedError
+from .nats_link import Link, OversizedError, StreamRefusedError
 from .nats_message import Message, MessageBuilder
 
 BATCH = 64
@@ -134,7 +134,7 @@ class Delivery:
                     await link.ensure_stream(self._messages.patterns)
                     ready = True
                 stored = await self._store_some(link)
-            except (RefusedError, StoreError, CallTimeoutError, PoolFullError) as error:
+            except (StreamRefusedError, StoreError, CallTimeoutError, PoolFullError) as error:
                 ready = False
                 failed(str(error) or "undelivered events cannot be read from the store")
                 if await _wait(self.ending, RETRY_S[min(failures, len(RETRY_S) - 1)]):

@@ -35,7 +35,7 @@ class LinkError(Exception):
     """The connection is broken, or was not made; the text says why."""
 
 
-class RefusedError(Exception):
+class StreamRefusedError(Exception):
     """The server did not store the message; it may do so later."""
 
 
@@ -88,11 +88,13 @@ class Link:
             )
         except errors.NoStreamResponseError:
             hint = "" if settings.stream else "; set nats.stream to have one created"
-            raise RefusedError(f"no stream has the subject {message.subject}{hint}") from None
+            raise StreamRefusedError(f"no stream has the subject {message.subject}{hint}") from None
         except errors.APIError as error:
             if error.err_code == TOO_LARGE:
                 raise OversizedError from None
-            raise RefusedError(f"the stream refused the message: {error.description or error.code}") from None
+            raise StreamRefusedError(
+                f"the stream refused the message: {error.description or error.code}"
+            ) from None
 
     async def ensure_stream(self, subjects: list[str]) -> None:
         """Create the stream if the settings name one and it is missing.
@@ -111,7 +113,7 @@ class Link:
         except errors.NotFoundError:
             await self._create_stream(api.StreamConfig(name=name, subjects=subjects))
         except errors.APIError as error:
-            raise RefusedError(f"cannot look up the stream {name}: {error.description}") from None
+            raise StreamRefusedError(f"cannot look up the stream {name}: {error.description}") from None
 
     async def _create_stream(self, config: Any) -> None:
         from nats.js import errors
@@ -121,7 +123,7 @@ class Link:
         try:
             await self._send(lambda: stream.add_stream(config))
         except errors.APIError as error:
-            raise RefusedError(f"cannot create the stream {config.name}: {error.description}") from None
+            raise StreamRefusedError(f"cannot create the stream {config.name}: {error.description}") from None
 
     async def listen(self, subject: str, receive: Callable[[Msg], Awaitable[None]]) -> None:
         """Receive the messages of a subject, from now on."""

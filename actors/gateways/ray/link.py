@@ -29,11 +29,11 @@ from ray.util.placement_group import (
     remove_placement_group,
 )
 
-from ...cluster.engine_messages import Claim
+from ...cluster.engine_messages import RoomClaim
 from .head_check import refusal
-from .link_frames import Away, Keep, Machine, Machines, Order, Reserve, Reserved, WantAgent
+from .link_frames import Away, Keep, Machines, Order, RayMachine, Reserve, Reserved, WantAgent
 from .link_socket import connect
-from .reservations import Group, Request, amounts, group_of, name_of, settle, why_not
+from .reservations import NewGroup, OwnGroup, amounts, group_of, name_of, settle, why_not
 
 SPEAKS_S = 1.0
 HANGS_S = 3.0
@@ -43,7 +43,7 @@ FREES_S = 3.0
 NAMESPACE = "rekindle"
 
 
-class Pending(NamedTuple):
+class PendingClaim(NamedTuple):
     """A claim for which Ray is looking for room."""
 
     number: int
@@ -51,14 +51,14 @@ class Pending(NamedTuple):
     since: float
 
 
-class Link:
+class RayLink:
     """Carries out the orders of one engine."""
 
     def __init__(self, engine: socket.socket, cluster: str) -> None:
         self._engine, self._cluster = engine, cluster
         self._orders: SimpleQueue[Order] = SimpleQueue()
-        self._pending: list[Pending] = []
-        self._machines: tuple[Machine, ...] = ()
+        self._pending: list[PendingClaim] = []
+        self._machines: tuple[RayMachine, ...] = ()
         self._spoke = 0.0
         self._serials = itertools.count()
         self._life = f"{os.getpid():x}-{time.time_ns():x}"
@@ -118,7 +118,7 @@ class Link:
             case WantAgent():
                 pass
 
-    def _reserve(self, number: int, claim: Claim) -> None:
+    def _reserve(self, number: int, claim: RoomClaim) -> None:
         settlement = settle(self._groups(), (claim,), self._machines, all_=False)
         for id_ in settlement.remove:
             _remove(id_)
@@ -133,9 +133,9 @@ class Link:
         else:
             # The demand of this worker may have taken the very room that it needs, and Ray frees it slowly.
             settled = time.monotonic() + (FREES_S if settlement.remove else 0.0)
-            self._pending.append(Pending(number, group, settled))
+            self._pending.append(PendingClaim(number, group, settled))
 
-    def _make(self, request: Request) -> str:
+    def _make(self, request: NewGroup) -> str:
         group = placement_group(
             [dict(request.bundle)],
             strategy="STRICT_PACK",
@@ -160,7 +160,7 @@ class Link:
             self.say(Reserved(each.number, why or None))
         self._pending = undecided
 
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[OwnGroup]:
         rows: dict[str, dict[str, Any]] = placement_group_table()
         found = (group_of(self._cluster, row) for row in rows.values())
         return [group for group in found if group is not None]
@@ -180,10 +180,10 @@ def _connected(address: str, ip: str) -> str | None:
     return None
 
 
-def _machines() -> tuple[Machine, ...]:
+def _machines() -> tuple[RayMachine, ...]:
     nodes: Any = ray.nodes  # it has no types
     return tuple(
-        Machine(
+        RayMachine(
             ray_id=node["NodeID"],
             address=node["NodeManagerAddress"],
             labels=node["Labels"],
@@ -213,7 +213,7 @@ def notify(state: str) -> None:
 
 def main(state_dir: str, address: str, ip: str, cluster: str) -> None:
     """Serve the engine of a state directory until it closes the connection."""
-    link = Link(connect(state_dir), cluster)
+    link = RayLink(connect(state_dir), cluster)
     notify("READY=1\nSTATUS=joins Ray")
     link.join(address, ip)
     link.work()

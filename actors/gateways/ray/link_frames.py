@@ -6,20 +6,20 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ...cluster.engine_messages import Claim
+from ...cluster.engine_messages import RoomClaim
 
 
 class Reserve(msgspec.Struct, frozen=True, tag="reserve"):
     """Reserve room for a worker. Answer: Reserved."""
 
     number: int
-    claim: Claim
+    claim: RoomClaim
 
 
 class Keep(msgspec.Struct, frozen=True, tag="keep"):
     """These are all reservations of the cluster: make what is missing, remove the others."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[RoomClaim, ...]
 
 
 class WantAgent(msgspec.Struct, frozen=True, tag="want_agent"):
@@ -35,7 +35,7 @@ class Reserved(msgspec.Struct, frozen=True, tag="reserved"):
     why_not: str | None = None
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class RayMachine(msgspec.Struct, frozen=True, kw_only=True):
     """A machine that is alive in Ray."""
 
     ray_id: str
@@ -48,7 +48,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Machines(msgspec.Struct, frozen=True, tag="machines"):
     """Ray answers; sent every second."""
 
-    machines: tuple[Machine, ...]
+    machines: tuple[RayMachine, ...]
 
 
 class Away(msgspec.Struct, frozen=True, tag="away"):

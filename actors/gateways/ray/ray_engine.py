@@ -2,7 +2,7 @@
 
 It owns the connection to the link process, and whether Ray answers. One thread accepts the link and reads,
 another writes; the calls of the port put a frame into a queue. If the link is silent for `SILENCE_S`, or says
-that Ray is away, the engine is away: claims are answered with `EngineAway`, and nothing is sent.
+that Ray is away, the engine is away: claims are answered with `EngineSilent`, and nothing is sent.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import msgspec
 from loguru import logger
 
 from ...cluster.engine_messages import (
-    Claim,
-    Denied,
-    EngineAway,
-    EngineBack,
-    Granted,
+    EngineAnswered,
+    EngineSilent,
     NodeOffered,
     NodeWithdrawn,
+    RoomClaim,
+    RoomDenied,
+    RoomGranted,
 )
 from ...cluster.facts.nodes import Resources
 from ...ports import Receiver
 from ...runtime.resilient_actor import tell
-from .link_frames import Away, Keep, Machine, Machines, News, Order, Reserve, Reserved, WantAgent
+from .link_frames import Away, Keep, Machines, News, Order, RayMachine, Reserve, Reserved, WantAgent
 from .link_socket import listen
 from .reservations import NODE_LABEL, bundle
 
@@ -56,8 +56,8 @@ class RayEngine:
         self._listening = listen(state_dir)
         self._listening.settimeout(GLANCE_S)
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[Claim, Receiver]] = {}
-        self._machines: dict[str, Machine] = {}
+        self._waiting: dict[int, tuple[RoomClaim, Receiver]] = {}
+        self._machines: dict[str, RayMachine] = {}
         self._link: socket.socket | None = None
         self._why_away = "the link to Ray has not started yet"
         """Empty while Ray answers."""
@@ -72,12 +72,12 @@ class RayEngine:
 
     # ── the port ─────────────────────────────────────────────────────────────────────────
 
-    def reserve(self, claim: Claim, receiver: Receiver) -> None:
+    def reserve(self, claim: RoomClaim, receiver: Receiver) -> None:
         """Reserve room for a worker; one that needs nothing is granted."""
         if not bundle(claim.needs.amounts):
-            tell(receiver, Granted(claim))
+            tell(receiver, RoomGranted(claim))
         elif self._why_away:
-            tell(receiver, EngineAway(self._why_away))
+            tell(receiver, EngineSilent(self._why_away))
         else:
             number = next(self._numbers)
             if len(self._waiting) >= MOST_WAITING:  # the coordinator has continued without these answers
@@ -85,7 +85,7 @@ class RayEngine:
             self._waiting[number] = claim, receiver
             self._frames.put(Reserve(number, claim))
 
-    def keep(self, claims: tuple[Claim, ...]) -> None:
+    def keep(self, claims: tuple[RoomClaim, ...]) -> None:
         """Have exactly these reservations."""
         if not self._why_away:
             self._frames.put(Keep(tuple(each for each in claims if bundle(each.needs.amounts))))
@@ -151,20 +151,20 @@ class RayEngine:
             case Reserved(number=number, why_not=why_not):
                 claim, receiver = self._waiting.pop(number, (None, None))
                 if claim is not None:
-                    tell(receiver, Granted(claim) if why_not is None else Denied(claim, why_not))
+                    tell(receiver, RoomGranted(claim) if why_not is None else RoomDenied(claim, why_not))
 
     def _is_away(self, why: str) -> None:
         has_changed, self._why_away = why != self._why_away, why
         self._waiting.clear()
         if has_changed:
-            tell(self._receiver(), EngineAway(why))
+            tell(self._receiver(), EngineSilent(why))
 
     def _is_back(self) -> None:
         if self._why_away:
             self._why_away = ""
-            tell(self._receiver(), EngineBack())
+            tell(self._receiver(), EngineAnswered())
 
-    def _offer(self, machines: tuple[Machine, ...]) -> None:
+    def _offer(self, machines: tuple[RayMachine, ...]) -> None:
         """Tell what has changed. While Ray is away the last offers serve."""
         before, self._machines = self._machines, {_known_as(each): each for each in machines}
         for engine_node in before.keys() - self._machines.keys():
@@ -217,6 +217,6 @@ def _plain(value: object) -> object:
     raise NotImplementedError(f"cannot send {type(value).__name__}")
 
 
-def _known_as(machine: Machine) -> str:
+def _known_as(machine: RayMachine) -> str:
     """What a node calls its machine: its own id if Rekindle has started its Ray, else its address."""
     return machine.labels.get(NODE_LABEL) or machine.address

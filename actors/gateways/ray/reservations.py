@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ...cluster.engine_messages import Claim
-from .link_frames import Machine
+from ...cluster.engine_messages import RoomClaim
+from .link_frames import RayMachine
 
 NODE_LABEL = "rekindle.node"
 """The label of a machine whose Ray was started by Rekindle; its value is the id of the node."""
@@ -32,7 +32,7 @@ _RAYS_NAME = {"cpu": "CPU", "gpu": "GPU"}
 _NO_ROOM = ("NO_RESOURCES", "INFEASIBLE")
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class OwnGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A placement group of this cluster that was not removed."""
 
     id: str
@@ -45,19 +45,19 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     scheduling: str = ""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class NewGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A group to make."""
 
-    claim: Claim
+    claim: RoomClaim
     pin: str = "-"
     bundle: Mapping[str, float]
     selector: Mapping[str, str]
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+class GroupChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What to change, so that exactly the wanted reservations are there."""
 
-    make: tuple[Request, ...] = ()
+    make: tuple[NewGroup, ...] = ()
     remove: tuple[str, ...] = ()
     kept: Mapping[str, str] = {}
     """By component: the group that serves its claim."""
@@ -88,14 +88,14 @@ def amounts(resources: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def name_of(cluster: str, request: Request, serial: str) -> str:
+def name_of(cluster: str, request: NewGroup, serial: str) -> str:
     """The name of a group."""
     claim = request.claim
     words = (claim.component_id, str(claim.epoch), claim.node_id or "-", request.pin, serial)
     return " ".join(("rekindle", cluster, *words))
 
 
-def group_of(cluster: str, row: Mapping[str, object]) -> Group | None:
+def group_of(cluster: str, row: Mapping[str, object]) -> OwnGroup | None:
     """A row of Ray's table as a group of this cluster; None if it is another's, or was removed."""
     words = str(row.get("name", "")).split(" ")
     state = row.get("state")
@@ -107,7 +107,7 @@ def group_of(cluster: str, row: Mapping[str, object]) -> Group | None:
     ):
         return None
     bundles, stats = row.get("bundles"), row.get("stats")
-    return Group(
+    return OwnGroup(
         id=str(row["placement_group_id"]),
         component_id=words[2],
         epoch=int(words[3]),
@@ -119,7 +119,7 @@ def group_of(cluster: str, row: Mapping[str, object]) -> Group | None:
     )
 
 
-def machine_of(claim: Claim, machines: Iterable[Machine]) -> Machine | None:
+def machine_of(claim: RoomClaim, machines: Iterable[RayMachine]) -> RayMachine | None:
     """The machine of a node: the one that Rekindle has started for it, else the one at its address."""
     at_address = None
     for each in machines:
@@ -130,29 +130,33 @@ def machine_of(claim: Claim, machines: Iterable[Machine]) -> Machine | None:
     return at_address
 
 
-def request_of(claim: Claim, machines: Iterable[Machine]) -> Request | None:
+def request_of(claim: RoomClaim, machines: Iterable[RayMachine]) -> NewGroup | None:
     """The group for a claim; None if Ray has no machine for its node now."""
     needs = bundle(claim.needs.amounts)
     if claim.node_id is None:
-        return Request(claim=claim, bundle=needs, selector=dict(claim.labels))
+        return NewGroup(claim=claim, bundle=needs, selector=dict(claim.labels))
     machine = machine_of(claim, machines)
     if machine is None:
         return None
     label = NODE_LABEL if NODE_LABEL in machine.labels else RAY_LABEL
     pin = machine.labels.get(label, machine.ray_id)
-    return Request(claim=claim, pin=pin, bundle=needs, selector={label: pin})
+    return NewGroup(claim=claim, pin=pin, bundle=needs, selector={label: pin})
 
 
 def settle(
-    groups: Iterable[Group], claims: Iterable[Claim], machines: tuple[Machine, ...], *, all_: bool = True
-) -> Settlement:
+    groups: Iterable[OwnGroup],
+    claims: Iterable[RoomClaim],
+    machines: tuple[RayMachine, ...],
+    *,
+    all_: bool = True,
+) -> GroupChanges:
     """Match groups with claims, the newest first; with `all_`, groups without a claim are removed.
 
     Otherwise only those of the components that are claimed. A claim whose machine is away keeps its group.
     """
-    make: list[Request] = []
+    make: list[NewGroup] = []
     kept: dict[str, str] = {}
-    left: dict[str, list[Group]] = {}
+    left: dict[str, list[OwnGroup]] = {}
     for group in sorted(groups, key=lambda each: -each.epoch):
         left.setdefault(group.component_id, []).append(group)
     stale = [] if not all_ else [id_ for id_ in left if id_ not in {each.component_id for each in claims}]
@@ -167,10 +171,10 @@ def settle(
         elif request is not None and request.bundle:
             make.append(request)
         remove += [each.id for each in left.get(claim.component_id, ()) if each is not found]
-    return Settlement(make=tuple(make), remove=tuple(remove), kept=kept)
+    return GroupChanges(make=tuple(make), remove=tuple(remove), kept=kept)
 
 
-def _serves(group: Group, claim: Claim, request: Request | None) -> bool:
+def _serves(group: OwnGroup, claim: RoomClaim, request: NewGroup | None) -> bool:
     if group.node_id != (claim.node_id or "-") or group.epoch > claim.epoch:
         return False
     if group.bundle.keys() != (needs := bundle(claim.needs.amounts)).keys():
@@ -179,7 +183,7 @@ def _serves(group: Group, claim: Claim, request: Request | None) -> bool:
     return is_same and (request is None or request.pin == group.pin)
 
 
-def why_not(group: Group | None, waited_s: float) -> str | None:
+def why_not(group: OwnGroup | None, waited_s: float) -> str | None:
     """Why a pinned claim is denied; empty if it is granted, None if Ray has not decided yet."""
     if group is None:
         return "Ray has removed the reservation"

@@ -9,7 +9,7 @@ from ...runtime.resilient_actor import tell
 from ...spec.policies.alive_policy import AlivePolicy
 from ...spec.probe import Probe
 from ..child import Child
-from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
+from ..probes.probe_pool import ProbePool, ProbeQuestion, ProbeResult
 
 
 class LifeProbe:
@@ -29,7 +29,7 @@ class LifeProbe:
         if self._child.exit is None:
             self._pool.ask(self._question)
 
-    def _answered(self, answer: ProbeAnswer) -> None:
+    def _answered(self, answer: ProbeResult) -> None:
         child = self._child
         if child.exit is None:
             probed = LifeProbed(child.id, child.generation, answer.is_good, answer.words)

@@ -15,7 +15,7 @@ from ...runtime.resilient_actor import tell
 from ...spec.policies.ready_policy import Condition, ReadyPolicy
 from ...spec.probe import Probe
 from ..child import Child
-from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
+from ..probes.probe_pool import ProbePool, ProbeQuestion, ProbeResult
 
 FIRST_LOOK_S = 0.05
 GROWTH = 1.5
@@ -49,7 +49,7 @@ class ReadyProbe:
         if self._child.exit is None:
             self._pool.ask(self._question)
 
-    def _answered(self, answer: ProbeAnswer) -> None:
+    def _answered(self, answer: ProbeResult) -> None:
         if self._child.exit is None:
             _tell(self._child, self._condition, answer)
             if not answer.is_good:
@@ -65,10 +65,10 @@ def _matched(child: Child, pattern: re.Pattern[str], line: str) -> bool:
     """Whether a line of output meets the condition; the monitor is told if it does."""
     is_met = pattern.search(line[:LONGEST_LINE]) is not None
     if is_met:
-        _tell(child, Condition.OUTPUT, ProbeAnswer(True, "", 0.0))
+        _tell(child, Condition.OUTPUT, ProbeResult(True, "", 0.0))
     return is_met
 
 
-def _tell(child: Child, condition: Condition, answer: ProbeAnswer) -> None:
+def _tell(child: Child, condition: Condition, answer: ProbeResult) -> None:
     checked = ConditionChecked(child.id, child.generation, condition, answer.is_good, answer.words)
     tell(child.request.monitor, checked)

@@ -12,7 +12,7 @@ from ...ports import Control
 from ...runtime.resilient_actor import tell
 from ...spec.deployment.drain_policy import DrainPolicy
 from ..child import Child
-from ..probes.probe_pool import ProbeAnswer, ProbePool, ProbeQuestion
+from ..probes.probe_pool import ProbePool, ProbeQuestion, ProbeResult
 from ..watch.epoll_loop import EpollLoop
 from .life_probe import LifeProbe
 from .ready_checks import ReadyProbe, seek_line
@@ -78,6 +78,6 @@ class WorkerChecks:
             LifeProbe(pool, child, alive, alive.probe).begin()
 
 
-def _drained(child: Child, answer: ProbeAnswer) -> None:
+def _drained(child: Child, answer: ProbeResult) -> None:
     if child.exit is None:
         child.report_drained("" if answer.is_good else answer.words)

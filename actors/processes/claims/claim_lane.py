@@ -34,7 +34,7 @@ GIVE_BACK_S = 1.0
 """How long to wait before a claim is given back again that could not be."""
 
 
-class Bucket(msgspec.Struct, eq=False):
+class TokenBucket(msgspec.Struct, eq=False):
     """How much of something may be done at once, refilled evenly."""
 
     tokens: float = float("inf")
@@ -59,8 +59,8 @@ class Badge(msgspec.Struct, eq=False):
     """Whether its process has ended: nothing more is claimed for it."""
     enqueues: tuple[str, ...] = ()
     """The queues beside its own into which it may put jobs."""
-    requests: Bucket = msgspec.field(default_factory=Bucket)
-    new_jobs: Bucket = msgspec.field(default_factory=Bucket)
+    requests: TokenBucket = msgspec.field(default_factory=TokenBucket)
+    new_jobs: TokenBucket = msgspec.field(default_factory=TokenBucket)
 
     def wait_s(self, now_s: float) -> float:
         """Take one request; how long it has to wait."""

@@ -35,7 +35,7 @@ MOST_SOCKETS = 128
 MOST_PROGRAMS = 8
 
 
-class ProbeAnswer(msgspec.Struct, frozen=True):
+class ProbeResult(msgspec.Struct, frozen=True):
     """What came of one question."""
 
     is_good: bool
@@ -50,7 +50,7 @@ class ProbeQuestion(msgspec.Struct, frozen=True):
     timeout_s: float
     spec: WorkerSpec | None
     """The worker as whose user a program runs; None: as our own."""
-    answered: Callable[[ProbeAnswer], None]
+    answered: Callable[[ProbeResult], None]
     variables: Mapping[str, str] = {}
     """Further variables of a program."""
 
@@ -70,7 +70,7 @@ class _Asked:
         """Tell the answer, once."""
         if not self.is_answered:
             self.is_answered = True
-            self.question.answered(ProbeAnswer(is_good, words, time.monotonic() - self.began))
+            self.question.answered(ProbeResult(is_good, words, time.monotonic() - self.began))
 
 
 class ProbePool:

@@ -15,7 +15,7 @@ from ...cluster.cluster_messages import BeginRelease, Change, PutWish, SetNodeSt
 from ...cluster.facts.cases import Overrule
 from ...cluster.facts.nodes import NodeState
 from ...cluster.facts.wishes import Wanted, Wish
-from ...cluster.rules.lease import Terms, terms
+from ...cluster.rules.lease import LeaseTerms, terms
 from ...spec.deployment.place_policy import OnPartition, PlacePolicy
 from ..simulation_runtime import EndlessMomentError, VirtualClock
 from .cluster_moves import (
@@ -99,7 +99,7 @@ class ClusterRun:
     ) -> None:
         self.scenario, self.seed, self.steps, self.chance = scenario, seed, steps, chance
         self.clock = VirtualClock()
-        self.terms: Terms = terms(3.0)
+        self.terms: LeaseTerms = terms(3.0)
         self.watch = ClusterWatch(scenario.nodes)
         self.entries: list[ClusterEntry] = []
         self._later: list[tuple[float, int, Callable[[], None]]] = []

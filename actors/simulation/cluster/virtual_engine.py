@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...cluster.engine_messages import Claim, Denied, EngineAway, EngineBack, Granted
+from ...cluster.engine_messages import EngineAnswered, EngineSilent, RoomClaim, RoomDenied, RoomGranted
 from ...ports import Receiver
 
 if TYPE_CHECKING:
@@ -31,19 +31,21 @@ class EnginePort:
         self._engine, self._node = engine, node
         self._said_away = False
 
-    def reserve(self, claim: Claim, receiver: Receiver) -> None:
+    def reserve(self, claim: RoomClaim, receiver: Receiver) -> None:
         """Reserve room for a worker."""
         if self._engine.is_away:
             self._said_away = True
-            self._node.later(ANSWERS_S, receiver, EngineAway("it does not answer"))
+            self._node.later(ANSWERS_S, receiver, EngineSilent("it does not answer"))
             return
         if self._said_away:
             self._said_away = False
-            self._node.later(ANSWERS_S, receiver, EngineBack())
-        answer = Denied(claim, "no machine can be started") if claim.node_id is None else Granted(claim)
+            self._node.later(ANSWERS_S, receiver, EngineAnswered())
+        answer = (
+            RoomDenied(claim, "no machine can be started") if claim.node_id is None else RoomGranted(claim)
+        )
         self._node.later(ANSWERS_S, receiver, answer)
 
-    def keep(self, claims: tuple[Claim, ...]) -> None:
+    def keep(self, claims: tuple[RoomClaim, ...]) -> None:
         """Have exactly these reservations: there is always room."""
 
     def want_agent(self, engine_node: str) -> None:

@@ -41,7 +41,7 @@ class Process:
 
 
 @dataclass(slots=True)
-class Journal(VirtualEvents):
+class VirtualJournal(VirtualEvents):
     """What is on the disk of a machine."""
 
     tenures: dict[tuple[str, int], Tenure] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from ...ports import Receiver
 from ..simulation_runtime import SimulationRuntime, VirtualClock
 from .cluster_rules import End, Ended, Paused, Resumed
 from .virtual_database import Reach
-from .virtual_host import CrashSeen, Journal, Process, VirtualHost
+from .virtual_host import CrashSeen, Process, VirtualHost, VirtualJournal
 from .virtual_network import Letters
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class VirtualNode:
         self.clock = DriftingClock(run.clock, chance.uniform(0.9995, 1.0005), chance.uniform(0.0, 1e6))
         self.life = 0
         """Grows with each start and each end of the agent."""
-        self.journal = Journal()
+        self.journal = VirtualJournal()
         self.runtime: SimulationRuntime | None = None
         self.is_off = True
         self.is_paused = False

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rekindle.actors.cluster.facts.looks import ClusterLook
 from rekindle.actors.cluster.facts.nodes import Node, NodeState
 from rekindle.actors.cluster.facts.tenures import Assignment, Phase
-from rekindle.actors.cluster.views.cluster_changes import Watched, changes, watched
+from rekindle.actors.cluster.views.cluster_changes import SeenCluster, changes, watched
 from rekindle.actors.messages import (
     ClusterEvent,
     LeaderChanged,
@@ -45,7 +45,7 @@ def look(*assignments: Assignment, nodes: tuple[Node, ...] = (), leader: str | N
     )
 
 
-def after(before: Watched, now: ClusterLook, own: str = "a") -> tuple[Watched, list[ClusterEvent]]:
+def after(before: SeenCluster, now: ClusterLook, own: str = "a") -> tuple[SeenCluster, list[ClusterEvent]]:
     seen, events = changes(before, now, own, 10.0)
     return seen, [*events]
 

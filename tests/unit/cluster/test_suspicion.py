@@ -22,7 +22,7 @@ from rekindle.actors.cluster.facts.node_lives import Fault, NodeLife
 from rekindle.actors.cluster.facts.tenures import TenureEnd
 from rekindle.actors.cluster.rules.suspects.attribution import (
     Conviction,
-    Ending,
+    ProcessEnding,
     convictions,
     fault,
     sentence,
@@ -31,8 +31,8 @@ from rekindle.actors.cluster.rules.suspects.binomial import tail
 from rekindle.actors.cluster.rules.suspects.suspicion import (
     OVERRULED_S,
     PAROLE_S,
-    Life,
     Ruling,
+    WorkerLife,
     evidence,
     notices,
     overruled,
@@ -43,19 +43,19 @@ NOW = 1_000.0
 NODES = ("k0", "k1", "k2", "k3", "k4", "k5")
 
 
-def dying(node: str, worker: str, deaths: int, life_s: float = 8.0, hard: bool = False) -> list[Life]:
+def dying(node: str, worker: str, deaths: int, life_s: float = 8.0, hard: bool = False) -> list[WorkerLife]:
     """The last lives of a worker, one after the other, up to now."""
     group = worker.partition(":")[0]
     begin = NOW - deaths * life_s
     return [
-        Life(worker, group, node, begin + number * life_s, begin + (number + 1) * life_s, True, hard)
+        WorkerLife(worker, group, node, begin + number * life_s, begin + (number + 1) * life_s, True, hard)
         for number in range(deaths)
     ]
 
 
-def steady(*nodes: str, groups: tuple[str, ...] = ("g0", "g1", "g2")) -> list[Life]:
+def steady(*nodes: str, groups: tuple[str, ...] = ("g0", "g1", "g2")) -> list[WorkerLife]:
     """A copy of each group on each node, alive for a long time."""
-    return [Life(f"{group}:{node}", group, node, 0.0) for node in nodes for group in groups]
+    return [WorkerLife(f"{group}:{node}", group, node, 0.0) for node in nodes for group in groups]
 
 
 BAD = [
@@ -67,7 +67,7 @@ BAD = [
 """Three workers of three groups die on k0, and none elsewhere."""
 
 
-def judge(case: Case, lives: list[Life], now: float = NOW, **others: tuple[str, ...]) -> Ruling | None:
+def judge(case: Case, lives: list[WorkerLife], now: float = NOW, **others: tuple[str, ...]) -> Ruling | None:
     """The ruling on k0."""
     found = rulings({**dict.fromkeys(NODES[1:], Trusted()), "k0": case}, lives, now, **others)
     return next((each for each in found if each.node == "k0"), None)
@@ -159,12 +159,12 @@ def test_only_one_of_six_nodes_is_held_at_a_time() -> None:
 SUSPECT = Suspect(NOW, NOW - 100.0, ("g0:k0", "g1:k0"), 30.0, "why")
 
 
-def after(seconds: float, *lives: Life) -> Ruling | None:
+def after(seconds: float, *lives: WorkerLife) -> Ruling | None:
     return judge(SUSPECT, [*BAD, *lives], NOW + seconds)
 
 
 def test_a_witness_that_dies_elsewhere_too_acquits_the_node() -> None:
-    ruling = after(10.0, Life("g0:k0", "g0", "k1", NOW + 1, NOW + 9, died=True))
+    ruling = after(10.0, WorkerLife("g0:k0", "g0", "k1", NOW + 1, NOW + 9, died=True))
     assert ruling is not None
     assert (ruling.case, ruling.why) == (
         Trusted(NOW + 10),
@@ -173,7 +173,7 @@ def test_a_witness_that_dies_elsewhere_too_acquits_the_node() -> None:
 
 
 def test_witnesses_that_live_through_the_hold_convict_the_node_and_its_deaths_are_refunded() -> None:
-    alive = [Life(worker, worker[:2], "k1", NOW + 1) for worker in SUSPECT.witnesses]
+    alive = [WorkerLife(worker, worker[:2], "k1", NOW + 1) for worker in SUSPECT.witnesses]
     assert after(30.0, *alive) is None
     ruling = after(31.0, *alive)
     assert ruling is not None
@@ -182,7 +182,7 @@ def test_witnesses_that_live_through_the_hold_convict_the_node_and_its_deaths_ar
 
 
 def test_one_witness_is_not_enough() -> None:
-    assert after(60.0, Life("g0:k0", "g0", "k1", NOW + 1)) is None
+    assert after(60.0, WorkerLife("g0:k0", "g0", "k1", NOW + 1)) is None
 
 
 def test_a_suspicion_that_is_not_proven_ends() -> None:
@@ -201,10 +201,10 @@ def test_a_convicted_node_is_on_parole_after_its_time() -> None:
 
 def test_a_canary_that_dies_doubles_the_time_and_one_that_lives_ends_it() -> None:
     case = OnParole(NOW, 30.0, 1)
-    ruling = judge(case, [Life("g0:k0", "g0", "k0", NOW + 1, NOW + 9, died=True)], NOW + 10)
+    ruling = judge(case, [WorkerLife("g0:k0", "g0", "k0", NOW + 1, NOW + 9, died=True)], NOW + 10)
     assert ruling is not None
     assert ruling.case == Convicted(NOW + 10, NOW + 10 + 2 * PAROLE_S, 30.0, 2, NOW)
-    ruling = judge(case, [Life("g0:k0", "g0", "k0", NOW + 1)], NOW + 31)
+    ruling = judge(case, [WorkerLife("g0:k0", "g0", "k0", NOW + 1)], NOW + 31)
     assert ruling is not None
     assert ruling.case == Trusted(NOW + 31)
 
@@ -217,17 +217,17 @@ CONVICTED = (Conviction("k2", 1_000, 5_000),)
 @pytest.mark.parametrize(
     ("ending", "who"),
     [
-        (Ending(node="k1", at_ms=2_000), Fault.WORKER),
-        (Ending(node="k1", at_ms=2_000, has_status=False), Fault.UNKNOWN),
-        (Ending(node="k1", at_ms=2_000, ordered=True, how=TenureEnd.RELEASED), Fault.OPERATOR),
-        (Ending(node="k1", at_ms=2_000, how=TenureEnd.LOST), Fault.NODE),
-        (Ending(node="k1", at_ms=2_000, how=TenureEnd.FENCED), Fault.NODE),
-        (Ending(node="k2", at_ms=2_000), Fault.NODE),
-        (Ending(node="k2", at_ms=6_000), Fault.WORKER),
-        (Ending(node="k2", at_ms=999), Fault.WORKER),
+        (ProcessEnding(node="k1", at_ms=2_000), Fault.WORKER),
+        (ProcessEnding(node="k1", at_ms=2_000, has_status=False), Fault.UNKNOWN),
+        (ProcessEnding(node="k1", at_ms=2_000, ordered=True, how=TenureEnd.RELEASED), Fault.OPERATOR),
+        (ProcessEnding(node="k1", at_ms=2_000, how=TenureEnd.LOST), Fault.NODE),
+        (ProcessEnding(node="k1", at_ms=2_000, how=TenureEnd.FENCED), Fault.NODE),
+        (ProcessEnding(node="k2", at_ms=2_000), Fault.NODE),
+        (ProcessEnding(node="k2", at_ms=6_000), Fault.WORKER),
+        (ProcessEnding(node="k2", at_ms=999), Fault.WORKER),
     ],
 )
-def test_a_death_is_attributed(ending: Ending, who: Fault) -> None:
+def test_a_death_is_attributed(ending: ProcessEnding, who: Fault) -> None:
     assert fault(ending, CONVICTED) is who
     assert who.counts == (who in (Fault.WORKER, Fault.UNKNOWN))
 

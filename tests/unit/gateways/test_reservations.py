@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rekindle.actors.cluster.engine_messages import Claim
+from rekindle.actors.cluster.engine_messages import RoomClaim
 from rekindle.actors.cluster.facts.nodes import Resources
-from rekindle.actors.gateways.ray.link_frames import Machine
+from rekindle.actors.gateways.ray.link_frames import RayMachine
 from rekindle.actors.gateways.ray.reservations import (
-    Group,
+    OwnGroup,
     amounts,
     bundle,
     group_of,
@@ -18,9 +18,9 @@ from rekindle.actors.gateways.ray.reservations import (
     why_not,
 )
 
-CLAIM = Claim(component_id="worker:web:0", epoch=7, node_id="k1", needs=Resources(amounts={"slots": 1.0}))
-K1 = Machine(ray_id="r1", address="10.0.0.1", labels={"rekindle.node": "k1", "ray.io/node-id": "r1"})
-GROUP = Group(id="g", component_id="worker:web:0", epoch=5, node_id="k1", pin="k1", bundle={"slots": 1.0})
+CLAIM = RoomClaim(component_id="worker:web:0", epoch=7, node_id="k1", needs=Resources(amounts={"slots": 1.0}))
+K1 = RayMachine(ray_id="r1", address="10.0.0.1", labels={"rekindle.node": "k1", "ray.io/node-id": "r1"})
+GROUP = OwnGroup(id="g", component_id="worker:web:0", epoch=5, node_id="k1", pin="k1", bundle={"slots": 1.0})
 
 
 def test_needs_are_translated_to_the_names_and_units_of_ray() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rekindle.actors.processes.checks.life_probe import LifeProbe
-from rekindle.actors.processes.probes.probe_pool import ProbeAnswer, ProbeQuestion
+from rekindle.actors.processes.probes.probe_pool import ProbeQuestion, ProbeResult
 from rekindle.actors.spec.policies.alive_policy import AlivePolicy
 from rekindle.actors.spec.probe import TcpProbe
 
@@ -51,6 +51,6 @@ def test_the_next_probe_comes_one_interval_after_the_last_one_however_long_that_
     pool, told = Pool(), list[Any]()
     probe(pool, told).begin()
     pool.calls[0]()
-    pool.asked[0].answered(ProbeAnswer(False, "no answer within 2 s", 2.0))
+    pool.asked[0].answered(ProbeResult(False, "no answer within 2 s", 2.0))
     assert pool.delays[1] == 8.0
     assert [(each.is_good, each.words) for each in told] == [(False, "no answer within 2 s")]

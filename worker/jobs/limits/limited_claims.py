@@ -38,7 +38,7 @@ CLOCKS_DIFFER_US = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class TokenRate:
     """A rate: this many tokens in this many microseconds."""
 
     tokens: int
@@ -68,9 +68,9 @@ class QueueLimits:
     """The limits of one queue, and the state of its rate."""
 
     concurrency: int | None
-    rate: Bucket | None
+    rate: TokenRate | None
     key_concurrency: int | None
-    key_rate: Bucket | None
+    key_rate: TokenRate | None
     full_at_us: int
 
     def free_at_us(self, now_us: int) -> int:
@@ -145,8 +145,8 @@ def limited_next(run: Run, queue: str, values: dict[str, Any], limits: QueueLimi
     return min(float("inf") if later is None else float(later), token)
 
 
-def _bucket(tokens: int | None, period_ms: int | None) -> Bucket | None:
-    return None if tokens is None or period_ms is None else Bucket(tokens, period_ms * 1000)
+def _bucket(tokens: int | None, period_ms: int | None) -> TokenRate | None:
+    return None if tokens is None or period_ms is None else TokenRate(tokens, period_ms * 1000)
 
 
 def _is_full(run: Run, queue: str, limits: QueueLimits) -> bool:

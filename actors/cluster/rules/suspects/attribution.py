@@ -28,7 +28,7 @@ class Conviction(msgspec.Struct, frozen=True):
     """None: it still is."""
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessEnding(msgspec.Struct, frozen=True, kw_only=True):
     """How one process ended."""
 
     node: str
@@ -40,7 +40,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     has_status: bool = True
 
 
-def fault(ending: Ending, convictions: Iterable[Conviction] = ()) -> Fault:
+def fault(ending: ProcessEnding, convictions: Iterable[Conviction] = ()) -> Fault:
     """Who is at fault."""
     if ending.ordered:
         return Fault.OPERATOR
@@ -65,7 +65,7 @@ def convictions(rulings: Iterable[KeptRuling]) -> tuple[Conviction, ...]:
     return tuple(found)
 
 
-def _covers(conviction: Conviction, ending: Ending) -> bool:
+def _covers(conviction: Conviction, ending: ProcessEnding) -> bool:
     is_over = conviction.until_ms is not None and ending.at_ms > conviction.until_ms
     return conviction.node == ending.node and ending.at_ms >= conviction.since_ms and not is_over
 

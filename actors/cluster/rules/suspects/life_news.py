@@ -22,7 +22,7 @@ from ....messages.event_json import event_of, event_type
 from ....supervision.worker import StopReason
 from ...facts.node_lives import Fault, NodeLife
 from ...facts.tenures import TenureEnd
-from .attribution import Ending, fault
+from .attribution import ProcessEnding, fault
 from .lapses import Lapses
 
 _HARD_WORDS = ("ENOSPC", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")
@@ -106,7 +106,7 @@ def _died(life: NodeLife, event: WorkerDied, at_ms: int, *, is_fenced: bool) -> 
         ended_ms=at_ms,
         cause=death.cause.value,
         fault=fault(
-            Ending(
+            ProcessEnding(
                 node=life.node_id,
                 at_ms=at_ms,
                 how=TenureEnd.LOST if is_lost else None,

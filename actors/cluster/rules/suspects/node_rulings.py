@@ -19,7 +19,7 @@ from ...facts.tenures import Phase
 from ...facts.wishes import Wanted, Wish
 from ..fleet import Fleet, Occupancy
 from ..placement import misfit
-from .suspicion import Life, Ruling, notices, releases, rulings
+from .suspicion import Ruling, WorkerLife, notices, releases, rulings
 
 SuspectMode = Literal["act", "tell", "off"]
 
@@ -59,10 +59,10 @@ def _rulings(
     return rulings(cases, lives, now, needed, rooted(fleet, {worker for _, worker in dying}))
 
 
-def judged(lives: Iterable[NodeLife], fleet: Fleet) -> tuple[Life, ...]:
+def judged(lives: Iterable[NodeLife], fleet: Fleet) -> tuple[WorkerLife, ...]:
     """The lives of processes as evidence: copies of one worker are one group."""
     return tuple(
-        Life(
+        WorkerLife(
             each.component_id,
             wish.group or wish.component_id,
             each.node_id,

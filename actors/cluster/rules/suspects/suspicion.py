@@ -46,7 +46,7 @@ LARGEST_SHARE = 5
 """At most one node, or one in this many, is under suspicion or convicted at a time."""
 
 
-class Life(msgspec.Struct, frozen=True):
+class WorkerLife(msgspec.Struct, frozen=True):
     """One process of a worker on a node."""
 
     worker: str
@@ -129,7 +129,7 @@ def _looks_back_to(case: Case) -> float:
 # ── evidence ─────────────────────────────────────────────────────────────────────────────
 
 
-def evidence(lives: Iterable[Life], node: str, now: float, since: float = 0.0) -> Evidence:
+def evidence(lives: Iterable[WorkerLife], node: str, now: float, since: float = 0.0) -> Evidence:
     """What the lives of the last minutes say against a node."""
     begin = max(since, now - WINDOW_S)
     recent = [life for life in lives if life.began <= now and (life.ended is None or life.ended >= begin)]
@@ -178,7 +178,9 @@ def _counted(
     return mine, theirs
 
 
-def _life_s(lives: Iterable[Life], now: float, begin: float, node: str | None = None) -> dict[str, float]:
+def _life_s(
+    lives: Iterable[WorkerLife], now: float, begin: float, node: str | None = None
+) -> dict[str, float]:
     """By group: the seconds of life since then, on one node or on all."""
     found: dict[str, float] = defaultdict(float)
     for life in lives:
@@ -188,7 +190,7 @@ def _life_s(lives: Iterable[Life], now: float, begin: float, node: str | None = 
     return found
 
 
-def _rate(lives: Iterable[Life], node: str, groups: Collection[str], now: float) -> float:
+def _rate(lives: Iterable[WorkerLife], node: str, groups: Collection[str], now: float) -> float:
     """Deaths per second of life on the node since the first of them: before it the node was well."""
     here = [life for life in lives if life.node == node and life.group in groups]
     ends = sorted(life.ended for life in here if life.died and life.ended is not None)
@@ -208,7 +210,7 @@ def _share(here: float, total: float) -> float:
 
 def rulings(
     cases: Mapping[str, Case],
-    lives: Sequence[Life],
+    lives: Sequence[WorkerLife],
     now: float,
     spared: Collection[str] = (),
     rooted: Collection[str] = (),
@@ -246,7 +248,7 @@ def rulings(
     return tuple(found)
 
 
-def notices(cases: Mapping[str, Case], lives: Sequence[Life], now: float) -> tuple[Ruling, ...]:
+def notices(cases: Mapping[str, Case], lives: Sequence[WorkerLife], now: float) -> tuple[Ruling, ...]:
     """What changes if the cluster only reports it: an operator is notified."""
     found: list[Ruling] = []
     for node, case in sorted(cases.items()):
@@ -268,7 +270,7 @@ def releases(cases: Mapping[str, Case], now: float) -> tuple[Ruling, ...]:
 
 
 def _suspected(
-    node: str, case: Trusted | Noticed, lives: Sequence[Life], now: float, rooted: Collection[str]
+    node: str, case: Trusted | Noticed, lives: Sequence[WorkerLife], now: float, rooted: Collection[str]
 ) -> Ruling | None:
     since = case.since if isinstance(case, Trusted) else 0.0
     found = evidence(lives, node, now, since)
@@ -280,7 +282,7 @@ def _suspected(
     return Ruling(node=node, case=suspect, why=why, moves=witnesses)
 
 
-def _tried(node: str, case: Suspect, lives: Sequence[Life], now: float) -> Ruling | None:
+def _tried(node: str, case: Suspect, lives: Sequence[WorkerLife], now: float) -> Ruling | None:
     elsewhere = [
         life
         for life in lives
@@ -299,7 +301,7 @@ def _tried(node: str, case: Suspect, lives: Sequence[Life], now: float) -> Rulin
     return None
 
 
-def _have_held(case: Suspect, elsewhere: Iterable[Life], hold_s: float, now: float) -> bool:
+def _have_held(case: Suspect, elsewhere: Iterable[WorkerLife], hold_s: float, now: float) -> bool:
     """Whether each witness has lived elsewhere for long enough."""
     lived: Counter[str] = Counter()
     for life in elsewhere:
@@ -307,7 +309,7 @@ def _have_held(case: Suspect, elsewhere: Iterable[Life], hold_s: float, now: flo
     return all(lived[witness] >= 1000 * hold_s for witness in case.witnesses)
 
 
-def _convicted(node: str, case: Suspect, lives: Iterable[Life], now: float) -> Ruling:
+def _convicted(node: str, case: Suspect, lives: Iterable[WorkerLife], now: float) -> Ruling:
     since = case.evidence_since
     refunds = Counter(
         life.worker for life in lives if life.node == node and life.died and (life.ended or 0.0) >= since
@@ -325,7 +327,7 @@ def _parole_due(node: str, case: Convicted, now: float) -> Ruling | None:
     return Ruling(node=node, case=paroled, why="a canary may run there")
 
 
-def _on_parole(node: str, case: OnParole, lives: Sequence[Life], now: float) -> Ruling | None:
+def _on_parole(node: str, case: OnParole, lives: Sequence[WorkerLife], now: float) -> Ruling | None:
     there = [life for life in lives if life.node == node and life.began >= case.since]
     dead = next((life for life in there if life.died), None)
     if dead is not None:

@@ -32,7 +32,7 @@ from .order_desk import OrderDesk
 T = TypeVar("T")
 
 
-class Membership(NamedTuple):
+class ClusterMembership(NamedTuple):
     """What a node has once it knows its cluster."""
 
     node: Node
@@ -45,7 +45,7 @@ class ClusterOperator:
 
     def __init__(self, own: Fleet, file: Path) -> None:
         self._own, self._file = own, file
-        self.membership: Membership | None = None
+        self.membership: ClusterMembership | None = None
         """Until the database of the cluster has answered for the first time, the node is by itself."""
 
     def __getattr__(self, name: str) -> Any:

@@ -41,7 +41,7 @@ from ...config import Config
 from ...config.file_tables import Cluster
 from ...config.tables.wishes import spec_of
 from ..fleet import Fleet
-from .cluster_operator import ClusterOperator, Membership
+from .cluster_operator import ClusterMembership, ClusterOperator
 from .node_engine import engine_of
 from .node_fleet import NodeFleet
 from .node_link import NodeLink
@@ -119,7 +119,7 @@ class ClusterNode:
         self._link = orders.link = NodeLink(
             desk, fleet, orders.carry_out, node_id=machine.id, unplaced_after_s=settings.unplaced_after_s
         )
-        operator.membership = Membership(machine, self._link, orders)
+        operator.membership = ClusterMembership(machine, self._link, orders)
 
     @property
     def agent(self) -> pykka.ActorRef[Any]:

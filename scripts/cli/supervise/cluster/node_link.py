@@ -13,11 +13,11 @@ from loguru import logger
 from rekindle.actors import RekindleError, System
 from rekindle.actors.cluster.facts.looks import ClusterLook
 from rekindle.actors.cluster.facts.orders import Order
-from rekindle.actors.cluster.views.cluster_changes import Watched, changes, watched
+from rekindle.actors.cluster.views.cluster_changes import SeenCluster, changes, watched
 from rekindle.actors.cluster.views.whole_cluster import lasting
 from rekindle.actors.errors import StoreError
 from rekindle.actors.messages import StatusReport, WorkerStatus
-from rekindle.persistence.cluster.node_desk import Listener, NodeDesk
+from rekindle.persistence.cluster.node_desk import NodeDesk, OrderListener
 
 ROUND_S = 1.0
 SLICE_S = 0.25
@@ -40,7 +40,7 @@ class NodeLink:
     ) -> None:
         self.desk = desk
         self._node_id, self._unplaced_after_s = node_id, unplaced_after_s
-        self._watched: Watched | None = None
+        self._watched: SeenCluster | None = None
         self._system, self._carry_out = system, carry_out
         self._look: tuple[ClusterLook, float] | None = None
         self._told: tuple[WorkerStatus, ...] | None = None
@@ -100,7 +100,7 @@ class NodeLink:
                 self._away(error)
                 self._closing.wait(RETRY_S)
 
-    def _round(self, listener: Listener) -> None:
+    def _round(self, listener: OrderListener) -> None:
         self.tell()
         self._watch(self._read())
         self._take()

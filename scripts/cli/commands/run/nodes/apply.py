@@ -12,7 +12,7 @@ from ....console.options import json_option, print_json
 from ....render.status_table import table
 from ....render.text import printable
 from .desk import file_argument, loaded, opened
-from .preview import Outlook, preview
+from .preview import PlacementPreview, preview
 
 if TYPE_CHECKING:
     from rekindle.actors.cluster.cluster_messages import Change, ClusterRead
@@ -75,7 +75,7 @@ def _queues(config: Config) -> tuple[tuple[str, ...], DeclaredQueues]:
     return served_by(config.templates), DeclaredQueues(periodic=config.periodic, limits=limits)
 
 
-def _outlook_lines(outlook: Sequence[Outlook]) -> list[str]:
+def _outlook_lines(outlook: Sequence[PlacementPreview]) -> list[str]:
     rows = [
         (printable(each.component_id), each.what, printable(each.node or "-"), printable(each.why))
         for each in outlook

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rekindle.actors.cluster.rules.fleet import Fleet
 
 
-class Outlook(NamedTuple):
+class PlacementPreview(NamedTuple):
     """What becomes of one worker."""
 
     component_id: str
@@ -21,7 +21,7 @@ class Outlook(NamedTuple):
     why: str
 
 
-def preview(read: ClusterRead, changes: Iterable[Change]) -> tuple[Outlook, ...]:
+def preview(read: ClusterRead, changes: Iterable[Change]) -> tuple[PlacementPreview, ...]:
     """What a coordinator does next if these changes are made, as the cluster is now."""
     from rekindle.actors.cluster.rules.fleet import fleet
     from rekindle.actors.cluster.rules.placement import copies, plan
@@ -32,10 +32,12 @@ def preview(read: ClusterRead, changes: Iterable[Change]) -> tuple[Outlook, ...]
         after = _without_gone(_with_copies(after, copies(after)))
     planned = plan(after)
     places = (
-        Outlook(each.component_id, "placed", _name(after, each.node_id), each.reason)
+        PlacementPreview(each.component_id, "placed", _name(after, each.node_id), each.reason)
         for each in planned.places
     )
-    homeless = (Outlook(each.component_id, "unplaced", None, each.reason) for each in planned.unplaced)
+    homeless = (
+        PlacementPreview(each.component_id, "unplaced", None, each.reason) for each in planned.unplaced
+    )
     found = (*_ended(before, after), *_restarted(before, after), *places, *homeless)
     return tuple(sorted(found, key=lambda each: each.component_id))
 
@@ -91,22 +93,22 @@ def _without_gone(found: Fleet) -> Fleet:
     )
 
 
-def _ended(before: Fleet, after: Fleet) -> Iterable[Outlook]:
+def _ended(before: Fleet, after: Fleet) -> Iterable[PlacementPreview]:
     for id_, each in before.assignments.items():
         if id_ not in after.assignments and each.node_id is not None:
-            yield Outlook(id_, "stopped", _name(before, each.node_id), "the file does not have it")
+            yield PlacementPreview(id_, "stopped", _name(before, each.node_id), "the file does not have it")
 
 
-def _restarted(before: Fleet, after: Fleet) -> Iterable[Outlook]:
+def _restarted(before: Fleet, after: Fleet) -> Iterable[PlacementPreview]:
     for id_, each in after.assignments.items():
         known, wish = before.wishes.get(id_), after.wishes[id_]
         if known is None or each.node_id is None:
             continue
         name = _name(after, each.node_id)
         if known.spec != wish.spec:
-            yield Outlook(id_, "restarted", name, "its settings changed")
+            yield PlacementPreview(id_, "restarted", name, "its settings changed")
         elif (known.place, known.min_healthy) != (wish.place, wish.min_healthy):
-            yield Outlook(id_, "stays", name, "only its place changed: a worker stays where it is")
+            yield PlacementPreview(id_, "stays", name, "only its place changed: a worker stays where it is")
 
 
 def _name(found: Fleet, node_id: str) -> str:
