@@ -42,8 +42,8 @@ class Estate:
     def __init__(self) -> None:
         self._parts: dict[str, Part] = {}
 
-    def leave(self, name: str, state: object = None, **descriptors: int) -> None:
-        """Leave the state of a part, which must be JSON for msgspec, and descriptors by name."""
+    def leave(self, name: str, state: object = None, /, **descriptors: int) -> None:
+        """Leave the state of a part, which must be JSON for msgspec, and descriptors by name: any names."""
         self._parts[name] = Part(msgspec.to_builtins(state, str_keys=True), descriptors)
 
     @property

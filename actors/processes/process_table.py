@@ -93,7 +93,7 @@ class RealProcesses:
         self._sampler = UsageSampler()
         self._marks = StartMarks(self.mark) if adopts else None
         self._spawner = Spawner(self.mark, database, self._marks)
-        self.sockets = self._spawner.sockets = ListeningSockets(inherited_sockets)
+        self.sockets = self._spawner.sockets = ListeningSockets(inherited_sockets, inheritance)
         self._memory = OomKills()
         with ExitStack() as undo:  # no thread could be started, or no descriptor is left
             undo.callback(self._spawner.close)
@@ -330,7 +330,7 @@ class RealProcesses:
         self._loop.join(timeout_s)
         self.logs.close()
         leave(estate, self._lasting, self._children.living())
-        estate.leave("sockets", None, **self.sockets.handed_over())
+        self.sockets.leave(estate)
         if self._claims is not None:
             self._claims.leave(estate)
 

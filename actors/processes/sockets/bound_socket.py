@@ -19,9 +19,18 @@ class BoundSocket:
         SocketError: it cannot be bound; the text says why.
     """
 
-    def __init__(self, spec: SocketSpec, inherited: int | None = None) -> None:
+    def __init__(
+        self, spec: SocketSpec, inherited: int | None = None, file: Identity | None = None
+    ) -> None:
+        """
+        Args:
+            spec: the socket.
+            inherited: its descriptor, if it is open already.
+            file: the file that the former program of this process created for it.
+        """
         self.spec = spec
-        self._file: Identity | None = None
+        self.file = file if inherited is not None else None
+        """The file of a unix socket that it created."""
         if inherited is not None:
             self.socket = _inherited(spec, inherited)
             return
@@ -29,7 +38,7 @@ class BoundSocket:
             if spec.path is None:
                 self.socket = _inet(spec)
             else:
-                self.socket, self._file = _unix(spec, spec.path)
+                self.socket, self.file = _unix(spec, spec.path)
         except OSError as error:
             raise SocketError(spec.name, f"cannot listen on {spec.listen}: {_reason(error)}") from None
 
@@ -41,8 +50,8 @@ class BoundSocket:
         """
         try:
             self.socket.listen(spec.backlog)
-            if spec.path is not None and self._file is not None:
-                give(spec, spec.path, self._file)
+            if spec.path is not None and self.file is not None:
+                give(spec, spec.path, self.file)
         except OSError as error:
             raise SocketError(spec.name, f"cannot be changed: {_reason(error)}") from None
         self.spec = spec
@@ -62,8 +71,8 @@ class BoundSocket:
     def close(self) -> None:
         """Close it, and remove the file of a unix socket that it created."""
         path = self.spec.path
-        if path is not None and self._file is not None:
-            remove(path, self._file)
+        if path is not None and self.file is not None:
+            remove(path, self.file)
         self.socket.close()
 
 

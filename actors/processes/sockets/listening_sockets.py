@@ -13,23 +13,36 @@ from collections.abc import Iterable, Mapping
 from loguru import logger
 
 from ...errors import SocketError
+from ...handover import Estate, Inheritance
 from ...spec.deployment.socket_spec import SocketSpec, set_problem
 from ...spec.worker_spec import WorkerSpec
 from ..trusted_path import may_be_of_others
 from .bound_socket import BoundSocket
+from .socket_path import Identity
 
 Place = tuple[str, bool]
+
+PART = "sockets"
+"""The part of a hand-over with the descriptors, by the names of the sockets."""
+
+CREATED = "socket_files"
+"""The part with the files of unix sockets that the supervisor created; it removes no others."""
 
 
 class ListeningSockets:
     """All listening sockets. Any thread may use it."""
 
-    def __init__(self, inherited: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, inherited: Mapping[str, int] | None = None, inheritance: Inheritance | None = None
+    ) -> None:
         """
         Args:
             inherited: descriptors of sockets that are open already, by the names of the sockets.
+            inheritance: what the former program of this process left.
         """
         self._inherited = dict(inherited or {})
+        created = None if inheritance is None else inheritance.take(CREATED, dict[str, Identity])
+        self._created = {} if created is None else created[0]
         self._open: dict[Place, BoundSocket] = {}
         self._blocked: set[Place] = set()
         """Those that the start of a worker opens, once nothing of another user is in the way."""
@@ -81,10 +94,12 @@ class ListeningSockets:
         with self._lock:
             return {each.spec.name: each.address for each in self._open.values()}
 
-    def handed_over(self) -> dict[str, int]:
-        """The descriptors of all sockets by name, for a program that is executed in place of this one."""
+    def leave(self, estate: Estate) -> None:
+        """Leave all sockets by name, and the files that were created for them."""
         with self._lock:
-            return {each.spec.name: each.socket.fileno() for each in self._open.values()}
+            bound = {each.spec.name: each for each in self._open.values()}
+        estate.leave(PART, None, **{name: each.socket.fileno() for name, each in bound.items()})
+        estate.leave(CREATED, {name: each.file for name, each in bound.items() if each.file is not None})
 
     def close(self) -> None:
         """Close all of them."""
@@ -125,8 +140,9 @@ class ListeningSockets:
             return None
 
     def _bound(self, spec: SocketSpec) -> BoundSocket:
-        bound = BoundSocket(spec, self._inherited.pop(spec.name, None))
-        logger.info("sockets: {} listens on {}", spec.name, bound.address)
+        name = spec.name
+        bound = BoundSocket(spec, self._inherited.pop(name, None), self._created.pop(name, None))
+        logger.info("sockets: {} listens on {}", name, bound.address)
         return bound
 
 

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 from tests.processes.waiting import PATIENCE_S
 
-from rekindle.cli.supervise.platform.signals import handle_signals
+from rekindle.cli.supervise.platform.signals import END, handle_signals
 
 
 @pytest.fixture
@@ -41,3 +41,20 @@ def test_everything_is_as_before_afterwards() -> None:
     assert os.listdir("/proc/self/fd") == descriptors
     assert "rekindle-signals" not in [thread.name for thread in threading.enumerate()]
     assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_a_signal_that_comes_right_after_the_end_is_left_in_the_pipe_for_the_program_that_follows() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def handle() -> None:
+        begun.set()
+        go_on.wait(PATIENCE_S)
+
+    with handle_signals({signal.SIGUSR1: handle}) as handling:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert begun.wait(PATIENCE_S)
+        os.write(handling.pipe.wakeup, bytes([END[0], signal.SIGUSR2]))  # both wait when the pipe is read
+        go_on.set()
+        handling.listener.join(PATIENCE_S)
+        os.set_blocking(handling.pipe.received, False)
+        assert os.read(handling.pipe.received, 64) == bytes([signal.SIGUSR2])

@@ -66,7 +66,7 @@ def handle_signals(
     received, wakeup = pipe
     os.set_blocking(wakeup, False)
     listener = threading.Thread(
-        target=_listen, args=(received, handlers), name="rekindle-signals", daemon=True
+        target=_listen, args=(pipe, handlers), name="rekindle-signals", daemon=True
     )
     with ExitStack() as stack:
         stack.callback(os.close, received)
@@ -101,10 +101,12 @@ def _only_wake(_signum: int, _frame: object) -> None:
     """Do nothing: with no handler Python writes no wakeup byte, and the signal would end the process."""
 
 
-def _listen(received: int, handlers: Mapping[int, Callable[[], None]]) -> None:
+def _listen(pipe: SignalPipe, handlers: Mapping[int, Callable[[], None]]) -> None:
     while True:
-        for number in os.read(received, MOST_AT_ONCE):
+        numbers = os.read(pipe.received, MOST_AT_ONCE)
+        for place, number in enumerate(numbers, start=1):
             if number == END[0]:
+                os.write(pipe.wakeup, numbers[place:])  # later ones are for the program that follows
                 return
             handlers.get(number, _ignore)()
 
