@@ -319,10 +319,10 @@ class RealProcesses:
         """
         self._is_frozen = True
         self._launcher.post(self._warm.close)
-        if not self._launcher.settle(timeout_s):
-            return False
+        has_settled = self._launcher.settle(timeout_s)
         self._checks.close(timeout_s)
-        return HandOverFreeze(self._loop, self._outputs, self._ended).freeze(self._children.living, timeout_s)
+        freeze = HandOverFreeze(self._loop, self._outputs, self._ended).freeze
+        return freeze(self._children.living, timeout_s) and has_settled
 
     def leave(self, estate: Estate, timeout_s: float) -> None:
         """End the threads and hand everything over."""

@@ -75,7 +75,7 @@ from .rollouts import Rollouts
 from .schedules import Schedules
 from .stall_checks import StallChecks
 from .status_reports import StatusReports
-from .succession import go_on, known_fleet
+from .succession import go_on, known_fleet, obstacle_of
 from .upkeep import Upkeep
 from .workers import Workers
 
@@ -247,8 +247,8 @@ class Supervisor(ResilientActor):
                 self._breakers.probed(name, wrong)
             case Declare(specs=specs, remembered=remembered):
                 self._take_in(specs, remembered)
-            case ReportMemory(reply_to=reply_to, final=final):
-                self._report_memory(reply_to, final=final)
+            case ReportMemory():
+                self._report_memory(message)
             case GoOn(reply_to=reply_to):
                 self._go_on(reply_to)
 
@@ -265,22 +265,18 @@ class Supervisor(ResilientActor):
                 self._upkeep.process_started(worker.id, left.fleet.counted.get(worker.id))
         tell(reply_to, WentOn(left is not None and left.fleet.stopping))
 
-    def _report_memory(self, reply_to: Receiver, *, final: bool) -> None:
+    def _report_memory(self, request: ReportMemory) -> None:
         """Send what only the Supervisor knows; the proxies send theirs."""
-        leaving = sorted(worker.id for worker in self._workers if self._workers.is_leaving(worker.id))
-        if self._orders.stopping and not final:
-            tell(reply_to, Refused("the supervisor is stopping"))
-        elif leaving and not final:
-            tell(reply_to, Refused(f"{leaving[0]} is being removed: wait until it has ended"))
-        elif self._rollouts.under_way and not final:
-            tell(
-                reply_to,
-                Refused(f"a rollout of {self._rollouts.under_way[0]} is under way: wait for its end"),
-            )
+        obstacle = None if request.final else obstacle_of(self._workers, self._orders, self._rollouts)
+        self._rollouts.are_held = obstacle is None and (request.holds or request.final)
+        if obstacle is not None:
+            tell(request.reply_to, Refused(obstacle))
         else:
             known = known_fleet(self._workers, self._orders, self._breakers, self._upkeep)
-            tell(reply_to, known)
-            self._workers.ask_proxies(ReportMemory(reply_to))
+            tell(request.reply_to, known)
+            self._workers.ask_proxies(ReportMemory(request.reply_to))
+        if not self._rollouts.are_held:
+            self._upkeep.recycle_due()  # the upgrade that held it was called off
 
     def _process_gone(self, gone: ProcessGone) -> None:
         id_, generation = gone.component_id, gone.generation

@@ -75,6 +75,8 @@ class Rollouts:
         self._next: dict[str, _UnderWay] = {}
         """Those that wait for the end of another one of the same workers."""
         self._ended: dict[str, RolloutStatus] = {}
+        self.are_held = False
+        """The Supervisor is being replaced: none begins, as the next program would not know of it."""
         self.specs_changed: Callable[[], None] = lambda: None
         """Called after workers got other specs."""
 
@@ -82,6 +84,8 @@ class Rollouts:
 
     def refusal(self, name: str) -> str | None:
         """Why no rollout can begin; None if one can. A recycling is not in the way of another one."""
+        if self.are_held:
+            return "the supervisor is being upgraded; try again in a moment"
         under_way = self._next.get(name) or self._under_way.get(name)
         if under_way is None or under_way.reason is StopReason.RECYCLE:
             return None
@@ -129,8 +133,8 @@ class Rollouts:
             self._start(begun)
 
     def is_busy(self, name: str) -> bool:
-        """Whether a rollout of these workers is under way."""
-        return name in self._under_way
+        """Whether a rollout of these workers is under way, or none can begin."""
+        return self.are_held or name in self._under_way
 
     def _start(self, begun: _UnderWay) -> None:
         rollout = begun.rollout

@@ -16,8 +16,21 @@ from ..supervision.worker import BackingOff, Failed, Phase, Stopping, Up, Worker
 from .breakers import Breakers
 from .links import Links
 from .orders.standing_orders import StandingOrders
+from .rollouts import Rollouts
 from .upkeep import Upkeep
 from .workers import Workers
+
+
+def obstacle_of(workers: Workers, orders: StandingOrders, rollouts: Rollouts) -> str | None:
+    """Why the Supervisor cannot be replaced at this moment; None if it can."""
+    leaving = sorted(worker.id for worker in workers if workers.is_leaving(worker.id))
+    if orders.stopping:
+        return "the supervisor is stopping"
+    if leaving:
+        return f"{leaving[0]} is being removed: wait until it has ended"
+    if rollouts.under_way:
+        return f"a rollout of {rollouts.under_way[0]} is under way: wait for its end"
+    return None
 
 
 def known_fleet(

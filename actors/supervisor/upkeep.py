@@ -28,6 +28,8 @@ from .breakers import Breakers
 from .rollouts import Rollouts
 from .workers import Workers
 
+ENOUGH_JOBS = "it has done its number of jobs"
+
 
 @dataclass(slots=True)
 class _Incarnation:
@@ -110,7 +112,7 @@ class Upkeep:
             return
         incarnation.jobs_left -= 1
         if incarnation.jobs_left == 0:
-            self.recycle(RecycleDue(component_id, generation, "it has done its number of jobs"))
+            self.recycle(RecycleDue(component_id, generation, ENOUGH_JOBS))
 
     def limit_exceeded(self, exceeded: LimitExceeded) -> None:
         """A worker exceeded a limit: kill it; its restart policy decides what follows."""
@@ -187,6 +189,8 @@ class Upkeep:
         if counted is not None and counted.generation == incarnation.generation:
             incarnation.jobs_left, incarnation.job = counted.jobs_left, counted.job
             incarnation.recycle_at = counted.recycle_at
+            if counted.jobs_left == 0:  # the former program waited until it could be spared
+                tell(self._supervisor, RecycleDue(component_id, incarnation.generation, ENOUGH_JOBS))
         if policy.after_s is not None:
             age = policy.after_s * kept
             due = RecycleDue(component_id, incarnation.generation, f"it has run for {age:.0f} s")

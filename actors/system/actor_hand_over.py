@@ -37,10 +37,13 @@ class KeptRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     record: Any
 
 
-def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> HandedOverActors:
+def asked_memory(
+    actors: Actors, timeout_s: float, *, final: bool = False, holds: bool = False
+) -> HandedOverActors:
     """Ask the Supervisor, the HealthMonitor and the proxies for what only they know.
 
     After the freeze the Supervisor does not refuse: what was begun continues in the program that follows.
+    If it holds, nothing begins that could not continue there.
 
     Raises:
         RequestRefusedError: the Supervisor cannot be replaced now.
@@ -48,7 +51,7 @@ def asked_memory(actors: Actors, timeout_s: float, *, final: bool = False) -> Ha
     """
     health, answers = Inbox(), Inbox()
     tell(actors.monitor, ReportMemory(health))
-    tell(actors.supervisor, ReportMemory(answers, final))
+    tell(actors.supervisor, ReportMemory(answers, final, holds))
     fleet: HandedOverFleet | Refused = answers.get(timeout_s)
     if isinstance(fleet, Refused):
         raise RequestRefusedError(fleet.reason)

@@ -239,17 +239,20 @@ class Lifecycle:
 
     # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
 
-    def memory(self) -> HandedOverActors:
+    def memory(self, *, holds: bool = False) -> HandedOverActors:
         """What only the actors know.
+
+        Args:
+            holds: whether the hand-over follows at once, so that nothing begins that could not go on.
 
         Raises:
             RequestRefusedError: the system is stopping, a worker is being removed, or the store cannot be
                 written: what it does not have yet would depend on the program that follows.
             RequestTimeoutError: an actor does not answer.
         """
-        if not self._records.are_written():
+        if not holds and not self._records.are_written():
             raise RequestRefusedError("the database cannot be written now: try again when it can")
-        return asked_memory(self._requests.actors, REPLY_TIMEOUT_S)
+        return asked_memory(self._requests.actors, REPLY_TIMEOUT_S, holds=holds)
 
     def go_on(self) -> bool:
         """Take over the processes that the former program left; whether it was ending.
@@ -267,10 +270,13 @@ class Lifecycle:
             self._processes.end_unclaimed()
         return answer.was_ending
 
-    def freeze(self, estate: Estate) -> None:
+    def freeze(self, estate: Estate) -> float:
         """Stop everything but the processes, and leave what the program that follows needs.
 
         The order is that of `rekindle.actors.handover.estate`. After this the system can only be replaced.
+
+        Returns:
+            When the workers were watched for the last time.
 
         Raises:
             RequestTimeoutError: an actor does not answer.
@@ -279,6 +285,9 @@ class Lifecycle:
         assert runtime is not None
         assert processes is not None
         with self._lock:
+            # First: a gateway may wait for a server that does not answer, and workers are watched meanwhile.
+            for callback in self._callbacks:
+                attempt(callback)
             at = runtime.clock.monotonic()
             runtime.stop_timers()
             if not processes.freeze(FREEZE_S):
@@ -286,12 +295,11 @@ class Lifecycle:
             self._prober.close(RELEASES_S)
             if self._releases is not None:
                 self._releases.close(RELEASES_S)
-            for callback in self._callbacks:
-                attempt(callback)
             self._records.come_to_rest(runtime, processes, FREEZE_S)
             memory = asked_memory(self._requests.actors, HAND_OVER_S, final=True)
             leave_memory(estate, memory, self._records.left, at)
             processes.leave(estate, FREEZE_S)
+        return at
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────
 

@@ -212,6 +212,9 @@ def _upgrade(client: ControlClient, result: Result) -> None:
     else:
         result.violations.append(f"upgrade {number + 1} did not end within {OUTCOME_S:g} s")
         return
+    if latest["failed"] is not None and not latest["blind_ms"]:
+        result.refused[f"called off: {latest['failed']}"] += 1
+        return
     result.upgrades += 1
     result.blind_ms.append(latest["blind_ms"])
     if latest["failed"] is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.virtual.simulated_system import SimulatedSystem, worker
+from tests.virtual.simulated_system import Listener, SimulatedSystem, worker
 
 from rekindle.actors import Done, DrainPolicy, RecyclePolicy, Refused, RolloutPolicy, Status, StopPolicy
 from rekindle.actors.messages import (
@@ -22,6 +22,7 @@ from rekindle.actors.messages import (
     WorkerDied,
     WorkersChanged,
 )
+from rekindle.actors.messages.internal.hand_over import ReportMemory
 from rekindle.actors.ports import Control
 from rekindle.actors.simulation import Behaviour, Script, dies_after
 from rekindle.actors.spec.program import PythonCall
@@ -195,6 +196,23 @@ def test_a_worker_is_recycled_without_a_gap_one_of_its_table_at_a_time() -> None
     assert (fewest, most) == (2, 3)
     assert [each.reason for _, each in system.events(RolloutStarted)] == ["recycle", "recycle"]
     assert [each.generation for each in system.report().workers] == [2, 2]
+
+
+def test_none_begins_in_the_moment_in_which_the_supervisor_is_replaced() -> None:
+    """The next program would not know of it, and would kill the additional process without draining it."""
+    recycle = RecyclePolicy(after_s=30, jitter=0)
+    system = started(*members(1, recycle=recycle, rollout=RolloutPolicy(settle_s=1)))
+    listener = Listener(lambda: system.now)
+    system.tell(ReportMemory(listener, holds=True))
+    assert listener.messages
+    refused = system.ask(lambda inbox: RollOut("web", inbox, 1))
+    assert isinstance(refused, Refused)
+    assert "is being upgraded" in refused.reason
+    system.run(60)
+    assert system.events(RolloutStarted) == []
+    system.tell(ReportMemory(listener))  # it was called off
+    system.run(20)
+    assert [each.reason for _, each in system.events(RolloutStarted)] == ["recycle"]
 
 
 def test_the_old_process_is_drained_before_it_stops_and_the_spare_too() -> None:

@@ -13,6 +13,8 @@ class ReportMemory(msgspec.Struct, frozen=True):
     reply_to: Receiver
     final: bool = False
     """Whether the answer is handed over, so that there is no time to wait for another moment."""
+    holds: bool = False
+    """Whether the hand-over follows at once: until another request, no rollout begins."""
 
 
 class GoOn(msgspec.Struct, frozen=True):

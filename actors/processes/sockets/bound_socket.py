@@ -19,9 +19,7 @@ class BoundSocket:
         SocketError: it cannot be bound; the text says why.
     """
 
-    def __init__(
-        self, spec: SocketSpec, inherited: int | None = None, file: Identity | None = None
-    ) -> None:
+    def __init__(self, spec: SocketSpec, inherited: int | None = None, file: Identity | None = None) -> None:
         """
         Args:
             spec: the socket.

@@ -256,8 +256,10 @@ class Declarations:
         taken = next((spec.id for spec in specs if spec.id in self._spares), None)
         if taken is not None:
             return f"{taken} exists for the time of a rollout; try again when it has ended"
-        names = () if self.rollouts is None else self.rollouts.releases
-        return self.rollouts.refusal(names[0]) if self.rollouts is not None and names else None
+        if self.rollouts is None:
+            return None
+        names = self.rollouts.releases
+        return self.rollouts.refusal(names[0] if names else "")
 
     def _roll_out(self, changes: Changes, wanted: dict[str, WorkerSpec]) -> tuple[str, ...]:
         """Begin the rollouts of changed workers that run and have a policy for it; their ids."""

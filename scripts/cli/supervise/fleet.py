@@ -250,23 +250,23 @@ class Fleet(System):
             return super().upgrade(python, only_check=only_check)
         return self.upgrades.request(python, only_check=only_check)
 
-    def leave_memory(self, estate: Estate) -> None:
-        """Leave what only the actors know, and continue; for the check before an upgrade.
+    def leave_memory(self, estate: Estate, *, holds: bool = False) -> None:
+        """Leave what only the actors know, and continue; `holds`: until the hand-over, which follows at once.
 
         Raises:
             RequestRefusedError: the system is stopping, or a worker is being removed.
             RequestTimeoutError: an actor does not answer.
         """
-        leave_memory(estate, self._lifecycle.memory())
+        leave_memory(estate, self._lifecycle.memory(holds=holds))
 
     def go_on(self) -> None:
         """Take over the processes that the former program left; end as it was about to, if it was."""
         if self._lifecycle.go_on():
             self.shut_down()
 
-    def hand_over(self, estate: Estate) -> None:
-        """Stop everything but the processes, and leave what the program that follows needs."""
-        self._lifecycle.freeze(estate)
+    def hand_over(self, estate: Estate) -> float:
+        """Stop everything but the processes, and leave what the program that follows needs; since when."""
+        return self._lifecycle.freeze(estate)
 
     def origins(self) -> Mapping[str, str | None]:
         """The configuration file, if there is one, and the database without its password."""

@@ -350,6 +350,7 @@ class Runner:
         assert self.desk is not None
         self._notifier.upgrading(time.monotonic_ns() // 1000)
         self.desk.hand_over(wanted)
+        self._notifier.ready(self._summary(), again=True)  # it was called off
 
     def _reload(self) -> None:
         self._notifier.reloading(time.monotonic_ns() // 1000)

@@ -65,9 +65,7 @@ def handle_signals(
     pipe = inherited or SignalPipe(*os.pipe())
     received, wakeup = pipe
     os.set_blocking(wakeup, False)
-    listener = threading.Thread(
-        target=_listen, args=(pipe, handlers), name="rekindle-signals", daemon=True
-    )
+    listener = threading.Thread(target=_listen, args=(pipe, handlers), name="rekindle-signals", daemon=True)
     with ExitStack() as stack:
         stack.callback(os.close, received)
         stack.callback(os.close, wakeup)

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,12 @@ import msgspec
 from loguru import logger
 
 from rekindle import __version__
-from rekindle.actors import RequestRefusedError
+from rekindle.actors import RekindleError, RequestRefusedError
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.handover import FORMAT, Estate, HandOver
 from rekindle.actors.handover.document import encode
 from rekindle.actors.handover.sealed_file import sealed
+from rekindle.actors.messages import UpgradeFailed
 from rekindle.actors.processes.run_tool import run_tool
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.persistence.store import SqlStore
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 
 CHECK_S = 30.0
 """How long the dry start of another installation may take."""
+
+SETTLE_S = 5.0
+"""How long the starts of workers that are under way may take: the thread that makes them executes the other
+program."""
 
 
 class CheckedUpgrade(msgspec.Struct, frozen=True):
@@ -113,6 +119,7 @@ class UpgradeDesk:
         argv = command_line(_interpreter(python))
         if (obstacle := self._fleet.obstacle()) is not None:
             raise RequestRefusedError(obstacle)
+        self._await_starts()
         estate = Estate()
         self._fleet.leave_memory(estate)
         estate.leave(RUNNER, self._runner_state(PendingOrders()))
@@ -130,15 +137,16 @@ class UpgradeDesk:
             "pid": os.getpid(),
         }
 
-    def done(self) -> None:
-        """An upgrade was called off: another one may be asked for."""
-        if self._checking.locked():
-            self._checking.release()
-
     # ── the hand-over ────────────────────────────────────────────────────────────────────
 
     def hand_over(self, wanted: CheckedUpgrade) -> None:
-        """Freeze, and execute the other program; this returns only if nothing could be executed."""
+        """Freeze, and execute the other program; this returns only if that is not possible at this moment."""
+        try:
+            self._await_starts()
+            self._fleet.leave_memory(Estate(), holds=True)
+        except RekindleError as error:
+            self._call_off(str(error))
+            return
         logger.info("upgrade: handing over to {} ({})", wanted.version, wanted.argv[0])
         estate = Estate()
         if self.http is not None:
@@ -151,14 +159,26 @@ class UpgradeDesk:
                 estate.leave("store_lock", StoreLock(), lock=self._store.lock)
             else:
                 estate.leave("store_lock", StoreLock(session=self._store.lock))
-        at = time.monotonic()
-        self._fleet.hand_over(estate)
+        at = self._fleet.hand_over(estate)
         if self.signals is not None:
             self.signals.end()
             estate.leave("signals", None, **self.signals.pipe._asdict())
         estate.leave(RUNNER, self._runner_state(self.pending()))
         document = self._document(estate, at)
         self._launcher.ask(lambda: _execute(wanted.argv, document))
+
+    def _await_starts(self) -> None:
+        if not self._launcher.settle(SETTLE_S):
+            raise RequestRefusedError("the start of a worker hangs: try again when it has ended")
+
+    def _call_off(self, reason: str) -> None:
+        """Something began after the check: nothing has changed, and another upgrade may be asked for."""
+        logger.error("upgrade: called off: {}", reason)
+        with suppress(RekindleError):
+            self._fleet.leave_memory(Estate())  # rollouts may begin again
+        self.number, self.failed, self.blind_ms = self.number + 1, reason, 0
+        self._fleet.announce(UpgradeFailed(reason, __version__, 0))
+        self._checking.release()
 
     def _runner_state(self, pending: PendingOrders) -> RunnerState:
         return RunnerState(
