@@ -75,6 +75,11 @@ class Inheritance:
             return None
         return convert(part.state, kind, name), dict(part.descriptors)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parts that were not taken."""
+        return tuple(self._parts)
+
     def look(self, name: str, kind: type[T]) -> T | None:
         """The state of a part, which stays."""
         part = self._parts.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import threading
@@ -237,12 +238,20 @@ def test_a_hand_over_in_another_format_is_refused_by_the_check(crew: Running, ot
     assert "this version reads format 999" in refusal(crew, python=python)
 
 
+OLDER = (
+    ("cli/supervise/upgrade/runner_state.py", "    task_codes: dict[str, int] = {}\n", "runner"),
+    ("actors/processes/takeover/known_child.py", "    counts_memory: bool = False\n", "processes"),
+)
+
+
 def test_a_part_of_the_hand_over_that_an_older_version_does_not_know_is_refused_by_the_check(
-    crew: Running, other: Other
+    crew: Running, other: Other, tmp_path: Path
 ) -> None:
     """It was noticed after the exec, and the supervisor ended with all workers."""
-    python = other("cli/supervise/upgrade/runner_state.py", "    task_codes: dict[str, int] = {}\n", "")
-    assert "does not understand runner of the hand-over" in refusal(crew, python=python)
+    for file, field, part in OLDER:
+        python = other(file, field, "")
+        assert f"does not understand {part} of the hand-over" in refusal(crew, python=python)
+        shutil.rmtree(tmp_path / "other")
 
 
 def test_an_installation_that_does_not_know_the_database_is_refused(crew: Running, other: Other) -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from rekindle import __version__
 from rekindle.actors import RequestRefusedError
 from rekindle.actors.messages import UpgradeFailed
 from rekindle.actors.processes.spawn.launcher import Launcher
@@ -53,7 +54,7 @@ def test_what_began_after_the_check_calls_the_upgrade_off_and_another_one_may_be
     fleet.obstacle_now = "a rollout of web is under way: wait for its end"
     made.hand_over(begun[0])
     assert fleet.held == [True, False], "a rollout may begin again"
-    assert fleet.announced == [UpgradeFailed(fleet.obstacle_now, made.latest()["version"], 0)]
+    assert fleet.announced == [UpgradeFailed(fleet.obstacle_now, __version__, 0)]
     assert (made.latest()["number"], made.latest()["failed"]) == (4, fleet.obstacle_now)
     made.request(None, only_check=False)
     assert len(begun) == 2

@@ -9,11 +9,10 @@ from rekindle.actors import RekindleError, StoreError
 from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.handover import HandOverError, Inheritance
 from rekindle.actors.supervisor.handed_over_actors import HandedOverActors
-from rekindle.actors.system.actor_hand_over import PART
 from rekindle.persistence.store_check import is_current
 
 from ...config import Config
-from .runner_state import RUNNER, RunnerState
+from .parts import ACTORS, look_at_all
 
 ANSWER = "rekindle upgrade: "
 """The beginning of the line with the answer; warnings may stand before it."""
@@ -27,8 +26,8 @@ def answer(problem: str | None) -> str:
 def objection(config: Config, inheritance: Inheritance) -> str | None:
     """Why this program could not take over; None if it could."""
     try:
-        memory = inheritance.look(PART, HandedOverActors)
-        inheritance.look(RUNNER, RunnerState)
+        look_at_all(inheritance)
+        memory = inheritance.look(ACTORS, HandedOverActors)
         is_current(config.database)
     except HandOverError as error:
         return str(error)

@@ -32,6 +32,7 @@ from ..fleet import Fleet
 from ..platform.signals import Handling
 from ..platform.state_lock import StateLock
 from .dry_start import ANSWER
+from .parts import leave_examples
 from .program import CHECK, DOCUMENT, command_line, execute
 from .runner_state import RUNNER, PendingOrders, RunnerState, StoreLock
 
@@ -123,6 +124,7 @@ class UpgradeDesk:
         estate = Estate()
         self._fleet.leave_memory(estate)
         estate.leave(RUNNER, self._runner_state(PendingOrders()))
+        leave_examples(estate)
         version = _dry_start(argv, self._document(estate))
         self._fleet.leave_memory(Estate())  # that took a second: it must still be possible
         return CheckedUpgrade(argv, version)
