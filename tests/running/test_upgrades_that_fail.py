@@ -125,7 +125,7 @@ def test_a_death_that_cannot_be_written_before_the_hand_over_is_told_once(
     crew: Running, other: Other, tmp_path: Path
 ) -> None:
     """The next program took a start without a stored end for one that was lost with its supervisor."""
-    go_on, last = tmp_path / "go_on", "        at = time.monotonic()\n        self._fleet.hand_over(estate)\n"
+    go_on, last = tmp_path / "go_on", "        at = self._fleet.hand_over(estate)\n"
     waits = f"        while not Path({str(go_on)!r}).exists():\n            time.sleep(0.01)\n"
     upgraded(crew, python=other("cli/supervise/upgrade/upgrade_desk.py", last, waits + last))
     bound = pids(crew)["worker:bound:0"]

@@ -11,8 +11,8 @@ from rekindle import __version__
 from rekindle.actors import RequestRefusedError
 from rekindle.actors.messages import UpgradeFailed
 from rekindle.actors.processes.spawn.launcher import Launcher
-from rekindle.cli.supervise.upgrade import handing
-from rekindle.cli.supervise.upgrade.handing import CheckedUpgrade, Handing
+from rekindle.cli.supervise.upgrade import upgrade_desk
+from rekindle.cli.supervise.upgrade.upgrade_desk import CheckedUpgrade, UpgradeDesk
 
 
 class BusyFleet:
@@ -38,16 +38,16 @@ class BusyFleet:
         self.announced.append(event)
 
 
-def handing_of(fleet: BusyFleet, launcher: Launcher, begun: list[CheckedUpgrade]) -> Handing:
+def desk_of(fleet: BusyFleet, launcher: Launcher, begun: list[CheckedUpgrade]) -> UpgradeDesk:
     nothing = cast("Any", None)
-    made = Handing(cast("Any", fleet), launcher, nothing, nothing, number=3, begin=begun.append)
+    made = UpgradeDesk(cast("Any", fleet), launcher, nothing, nothing, number=3, begin=begun.append)
     made.check = lambda _python: CheckedUpgrade(("python",), "99.0")  # type: ignore[method-assign]
     return made
 
 
 def test_what_began_after_the_check_calls_the_upgrade_off_and_another_one_may_be_asked_for() -> None:
     fleet, launcher, begun = BusyFleet(), Launcher(), list[CheckedUpgrade]()
-    made = handing_of(fleet, launcher, begun)
+    made = desk_of(fleet, launcher, begun)
     made.request(None, only_check=False)
     with pytest.raises(RequestRefusedError, match="under way already"):
         made.request(None, only_check=False)
@@ -65,9 +65,9 @@ def test_a_start_that_hangs_calls_it_off_since_its_thread_would_execute_the_othe
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The supervisor had stopped to watch, and did not come back."""
-    monkeypatch.setattr(handing, "SETTLE_S", 0.01)
+    monkeypatch.setattr(upgrade_desk, "SETTLE_S", 0.01)
     fleet, launcher, go_on = BusyFleet(), Launcher(), threading.Event()
-    made = handing_of(fleet, launcher, [])
+    made = desk_of(fleet, launcher, [])
     made.request(None, only_check=False)
     launcher.start(lambda: go_on.wait(30))
     made.hand_over(CheckedUpgrade(("python",), "99.0"))
