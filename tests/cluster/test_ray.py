@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 import time
 from importlib.util import find_spec
 
 from tests.cluster.nodes import Nodes, until
 from tests.cluster.ray_nodes import HEAD, WORKERS, RayNodes, RayUser
 from tests.services import unavailable
+
+from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token_environment
 
 W = tuple(f"worker:web:{number}" for number in range(WORKERS))
 
@@ -20,6 +26,7 @@ def test_ray_reserves_room_and_its_head_may_die_and_come_back(nodes: Nodes) -> N
     ray.up()
     _ray_grants_and_denies(ray)
     _a_wrong_secret_is_told_in_a_sentence(ray)
+    _another_python_is_told_in_a_sentence(ray)
     _the_head_dies_and_comes_back(ray)
 
 
@@ -51,6 +58,26 @@ def _a_wrong_secret_is_told_in_a_sentence(ray: RayNodes) -> None:
     file.write_text(file.read_text().replace('secret_file = "secret"', 'secret_file = "wrong"'))
     said = ray.nodes.run("cluster", "join", str(file), code=1)
     assert f"the head of Ray at {ray.head} refuses the token" in said
+
+
+def _another_python_is_told_in_a_sentence(ray: RayNodes) -> None:
+    """It is known from a part of Ray that is private, and may change with any of its versions."""
+    check = (
+        "import platform, sys\n"
+        "from rekindle.actors.gateways.ray.head_check import mismatch\n"
+        "platform.python_version = lambda: '2.7.18'\n"
+        "print(mismatch(sys.argv[1]))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", check, ray.head],
+        env={**os.environ, **token_environment(ray.nodes.folder / "k1" / TOKEN_NAME)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    here = platform.python_version()
+    assert f"on Python {here}, this machine" in answer.stdout, answer.stderr
 
 
 def _the_head_dies_and_comes_back(ray: RayNodes) -> None:

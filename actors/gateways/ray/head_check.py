@@ -3,6 +3,10 @@
 Ray itself tries for 20 s and then says nothing of tokens. The check asks the head one question, and says in a
 sentence what is wrong: it prints that, and exits with 1 if trying again does not help, with 75 if it may. It
 imports `ray`, so the supervisor runs it as a process of its own.
+
+Ray has no public way to ask for the versions of a cluster before joining it. `ray._raylet.GcsClient` and its
+`internal_kv_get` are private, and used nowhere else. Tested with Ray 2.60.0; `tests/cluster/test_ray.py`
+fails if they change.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ def mismatch(address: str) -> str | None:
     from ray import _raylet
     from ray.exceptions import AuthenticationError
 
-    head_client: Any = _raylet.GcsClient  # type: ignore[attr-defined]  # compiled, and private to Ray
+    head_client: Any = _raylet.GcsClient  # type: ignore[attr-defined]  # compiled
     try:
         told = head_client(address=address).internal_kv_get(b"CLUSTER_METADATA", b"cluster", timeout=ASK_S)
     except AuthenticationError:
