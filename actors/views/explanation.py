@@ -109,8 +109,9 @@ def _sentences(
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.schedule is not None:
         yield from schedule_sentences(worker.schedule)
-    yield from map(_held, jobs)
-    if worker.current_job is not None and worker.current_job not in [job.id for job in jobs]:
+    yield from (_held(job, worker.current_job) for job in jobs)
+    known = {name for job in jobs for name in (job.id, job.unique_key)}
+    if worker.current_job is not None and worker.current_job not in known:
         yield f"It holds job {worker.current_job}."
     if worker.start_note:
         yield f"Its process was {worker.start_note}."
@@ -132,8 +133,10 @@ def _sentences(
     yield from _budget(worker)
 
 
-def _held(job: JobView) -> str:
-    what = f"It holds job {job.id} of {job.queue}, attempt {job.attempts}"
+def _held(job: JobView, current: int | str | None) -> str:
+    """A job with its progress; if another queue delivered it, with the id that it has there."""
+    named = f" ({current})" if job.unique_key is not None and job.unique_key == current else ""
+    what = f"It holds job {job.id} of {job.queue}{named}, attempt {job.attempts}"
     shown = job.progress
     return f"{what}." if shown is None else f"{what}: {progress_words(shown.done, shown.total, shown.note)}."
 

@@ -150,7 +150,8 @@ def test_an_rq_job_that_crashes_its_worker_is_set_aside_and_refused(
         assert again.get_status(refresh=True) == "failed"
         result = again.latest_result()
         assert result is not None
-        assert "JobRefusedError: crash is toxic" in str(result.exc_string)
+        refused = "JobRefusedError: crash is toxic: `rekindle jobs list --in-state toxic` shows why"
+        assert refused in str(result.exc_string)
         assert len(system.deaths("worker:rq:0")) == 3
 
 

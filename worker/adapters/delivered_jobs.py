@@ -72,7 +72,7 @@ class DeliveredJobs:
                 self._held[key] = claim
         if state in ("toxic", "cancelled"):
             self.worker.current_job = None
-            raise JobRefusedError(f"{key} is {state}: `rekindle jobs list --state {state}` shows why")
+            raise JobRefusedError(f"{key} is {state}: `rekindle jobs list --in-state {state}` shows why")
 
     def end(self, key: str, error: BaseException | None = None) -> None:
         """The job has ended, however it did."""

@@ -65,6 +65,9 @@ def test_the_jobs_of_queues_that_a_worker_executes_are_explained_with_their_prog
         "It holds job 1 of tag, attempt 2: 3 of 4 (75%) mixing.",
         "It holds job 2 of tag, attempt 1.",
     ]
+    delivered = replace(other, unique_key="a1b2")
+    said = explain(replace(UP, current_job="a1b2"), jobs=[delivered]).splitlines()
+    assert [line for line in said if "job" in line] == ["It holds job 2 of tag (a1b2), attempt 1."]
 
 
 @pytest.mark.parametrize("is_tried", [True, False])
