@@ -162,6 +162,7 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
     payload: str
     """Its other fields, a JSON object."""
     schema_version: int = 1
+    """Incremented when a field changes its meaning or is removed, not for new fields or types."""
 
 
 class EventPage(msgspec.Struct, frozen=True):

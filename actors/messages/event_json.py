@@ -24,9 +24,6 @@ from .shapes import field_names, has_fields
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
-SCHEMA_VERSION = 1
-"""Incremented when a field changes its meaning or is removed, not for new fields or types."""
-
 
 @cache
 def _words(name: str) -> str:

@@ -56,7 +56,7 @@ def run_tool(
     """
     deadline = time.monotonic() + timeout_s
     with _readable(given) as stdin:
-        pid, stream = _started(Program(argv, env, cwd, user), stdin)
+        pid, stream = started(Program(argv, env, cwd, user), stdin)
     try:
         return _attend(pid, stream, deadline, until)
     finally:
@@ -80,8 +80,8 @@ def _readable(given: bytes | int) -> Iterator[int]:
         yield file.fileno()
 
 
-def _started(program: Program, stdin: int) -> tuple[int, int]:
-    """The pid, and the descriptor of its output."""
+def started(program: Program, stdin: int) -> tuple[int, int]:
+    """Start a program: its pid, which stays in `waited_for`, and the descriptor of its output."""
     read, write = os.pipe2(os.O_CLOEXEC)
     try:
         # Register the pid before `reap_orphans` can see it exit.

@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.views.redaction import without_password
-from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost
+from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost, uri_escaped
 
 from .database_file import check_place
 
@@ -68,7 +68,7 @@ def sqlite_engine(path: str, *, begin: str, pragmas: dict[str, str | int]) -> En
 
     Connecting raises StoreUnavailableError while the connection would damage the database.
     """
-    url = URL.create("sqlite", database=f"file:{_uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
+    url = URL.create("sqlite", database=f"file:{uri_escaped(path)}", query={"mode": "rw", "uri": "true"})
     # isolation_level None keeps the driver from beginning transactions of its own.
     connect_args = {"isolation_level": None, "check_same_thread": False, "timeout": 0}
     engine = create_engine(url, poolclass=NullPool, connect_args=connect_args)
@@ -142,8 +142,3 @@ def _require_psycopg() -> None:
             "a PostgreSQL store needs psycopg, which is not installed: "
             "pip install 'rekindle-supervisor[postgres]'"
         ) from error
-
-
-def _uri_escaped(path: str) -> str:
-    # The three characters that SQLite reserves; the percent sign first, else the others are escaped twice.
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -25,6 +25,12 @@ def identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def uri_escaped(path: str) -> str:
+    """The path in an URI for SQLite, which reserves three characters."""
+    # The percent sign first, or the others are escaped twice.
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
 def is_log_lost(database: str) -> bool:
     """Whether the log is missing and the index is in use; an index that a crash left behind is not."""
     try:

@@ -39,7 +39,7 @@ from .claims import (
     now_wall_ms,
     request_values,
 )
-from .database_files import LOG_LOST, identity, is_log_lost
+from .database_files import LOG_LOST, identity, is_log_lost, uri_escaped
 from .limits.limited_claims import Run, limited_claim, limited_next, limits_of
 from .notice import Notices, notify, notify_all
 
@@ -250,7 +250,7 @@ class SqliteClaims:
             self._turn = _side_file(self._path + TURN_SUFFIX)
             self._want = _side_file(self._path + WANT_SUFFIX)
             self._connection = sqlite3.connect(
-                f"file:{_uri_escaped(self._path)}?mode=rw",
+                f"file:{uri_escaped(self._path)}?mode=rw",
                 uri=True,
                 isolation_level=None,
                 timeout=BUSY_TIMEOUT_MS / 1000,
@@ -278,8 +278,3 @@ def _rows(connection: sqlite3.Connection, statement: str, values: dict[str, Any]
 
 def _side_file(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _uri_escaped(path: str) -> str:
-    # SQLite's three special characters: the percent sign first, or the others are escaped twice.
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

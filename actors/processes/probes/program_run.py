@@ -13,9 +13,10 @@ from rekindle.worker.plain_text import printable
 from ...deaths.death import Exit
 from ...spec.probe import CommandProbe
 from ...spec.worker_spec import LISTENING, RESERVED, WorkerSpec
-from ..spawn.posix_spawn import Program, fork_lock, start_process
+from ..run_tool import started
+from ..spawn.posix_spawn import Program
 from ..spawn.spawner import environment_of
-from ..strays import waited_for, waited_for_lock
+from ..strays import waited_for
 from ..watch.reaper import reap
 from .exchange import READ, BadAnswer, OverdueError, Steps, Waits
 
@@ -69,20 +70,9 @@ def _kill_group(pid: int) -> None:
 
 def _started(program: Program) -> tuple[int, int]:
     """The pid, and the descriptor of its output."""
-    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    read, write = os.pipe2(os.O_CLOEXEC)
-    try:
-        os.set_blocking(read, False)
-        # Registered before `reap_orphans` can see it exit.
-        with waited_for_lock, fork_lock:
-            pid = start_process(program, {}, stdio=(null, write, write))
-            waited_for.add(pid)
-    except BaseException:
-        os.close(read)
-        raise
-    finally:
-        os.close(null)
-        os.close(write)
+    with open(os.devnull, "rb") as nothing:
+        pid, read = started(program, nothing.fileno())
+    os.set_blocking(read, False)
     return pid, read
 
 
