@@ -16,6 +16,7 @@ from sqlalchemy.pool import NullPool
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.views.redaction import without_password
 from rekindle.worker.jobs.database_files import LOG_LOST, is_log_lost, uri_escaped
+from rekindle.worker.jobs.relayed.wire import SCHEME as THROUGH_SUPERVISOR
 
 from .database_file import check_place
 
@@ -32,6 +33,11 @@ def path_or_url(where: str) -> str | URL:
     """
     if "://" not in where:
         return where
+    if where.startswith(f"{THROUGH_SUPERVISOR}://"):  # not shown: its token is a secret of the worker
+        raise StoreError(
+            "the jobs of this worker go through its supervisor, which keeps the address of the database:"
+            " add jobs with self.enqueue of the JobWorker"
+        )
     try:
         url = make_url(where)
     except (ArgumentError, ValueError):  # ValueError: a port that is not a number, an open bracket

@@ -15,7 +15,7 @@ from tests.contract.records import death, known
 
 from rekindle.actors.errors import StoreDamagedError, StoreError, StoreUnavailableError
 from rekindle.cli.supervise.store_upgrade import open_upgraded
-from rekindle.persistence import open_past, open_store
+from rekindle.persistence import open_past, open_queue, open_store
 
 
 def make_database(path: Path) -> None:
@@ -185,6 +185,12 @@ def test_the_database_syncs_every_commit_to_a_write_ahead_log(tmp_path: Path) ->
 def test_an_address_of_something_else_is_refused(where: str) -> None:
     with pytest.raises(StoreError):
         open_store(where)
+
+
+def test_a_worker_without_the_address_is_told_how_to_add_jobs_and_its_token_is_not_shown() -> None:
+    with pytest.raises(StoreError, match=r"go through its supervisor.*self\.enqueue") as refused:
+        open_queue("rekindle-claims:///run/claims#0123abc")
+    assert "0123abc" not in str(refused.value)
 
 
 def test_a_missing_driver_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
