@@ -22,6 +22,7 @@ import msgspec
 from loguru import logger
 
 from rekindle.actors.facts.audit_entry import AuditEntry
+from rekindle.actors.facts.generations import GenerationEnded
 from rekindle.actors.facts.jobs import CURRENT_RUN
 from rekindle.actors.facts.records import (
     DeathAmended,
@@ -148,6 +149,20 @@ def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
     records = tuple(decoded)
     in_doubt = tuple(record for record, doubtful in records if doubtful)
     return Spool(header.name, tuple(record for record, _ in records), in_doubt)
+
+
+def ends_kept(files: Iterable[Path]) -> dict[str, int]:
+    """The latest process of each worker whose end is in a file that waits."""
+    ends: dict[str, int] = {}
+    for file in files:
+        try:
+            kept = _decoded(file, _content(file).splitlines()[1:])
+        except OSError:
+            continue  # to take it in says why
+        for record, _ in kept:
+            if isinstance(record, DeathRecord | GenerationEnded):
+                ends[record.component_id] = max(record.generation, ends.get(record.component_id, 0))
+    return ends
 
 
 def _late(decoded: Iterable[tuple[Kept, bool]]) -> Iterator[tuple[Kept, bool]]:

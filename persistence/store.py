@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from loguru import logger
+from msgspec.structs import replace
 from sqlalchemy import Engine
 
 from rekindle.actors.deaths.crash_bundle import Bundle
@@ -44,7 +45,7 @@ from .database.write_priority import Precedence
 from .jobs.job_queue import JobQueue
 from .record_writer import RecordWriter
 from .retention import Pruning
-from .spool import TAKEN, Kept, free_spool, put_damaged_away, read_spool, spools_at, write_spool
+from .spool import TAKEN, Kept, ends_kept, free_spool, put_damaged_away, read_spool, spools_at, write_spool
 from .sql import statements as sql
 from .sql.alert_rows import load_alerts
 from .sql.decoding import audit_entry, death_record, event_record, remembered
@@ -114,9 +115,12 @@ class SqlStore:
         self._jobs_elsewhere, self.jobs, self.address = other, other.queue, other.address
 
     def load(self) -> Remembered:
-        """The history that a supervisor starts from."""
+        """The history that a supervisor starts from.
+
+        A process whose end a former run has kept aside is not lost with its supervisor.
+        """
         with translated(self.name), self._reader.connect() as connection:
-            return remembered(
+            found = remembered(
                 connection.execute(sql.LOAD_POLICIES),
                 connection.execute(sql.LOAD_RECENT_DEATHS),
                 connection.execute(sql.LOAD_META),
@@ -125,6 +129,9 @@ class SqlStore:
                 connection.execute(LOAD_GENERATIONS).all(),
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
+        ends = {} if self._spool is None else ends_kept(spools_at(self._spool))
+        lost = (life for life in found.lost if life.generation > ends.get(life.component_id, 0))
+        return replace(found, lost=tuple(lost))
 
     def producer(self) -> JobQueue:
         """The queues, to put jobs into."""

@@ -11,6 +11,7 @@ from tests.contract.records import NOW, TAG, death, event, final_death, known
 
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.facts.generations import GenerationEnded, GenerationStarted
 from rekindle.actors.facts.jobs import CURRENT_RUN, JobSettled
 from rekindle.actors.facts.records import DeathRecord, EventRecord, MetaSet, Record, RestartReset
 from rekindle.actors.messages import WorkerDied
@@ -94,6 +95,21 @@ def test_a_death_that_another_run_has_recorded_meanwhile_is_told_once(address: s
         (1, Cause.SUPERVISOR_LOST),
         (2, Cause.SIGNALLED),
     ]
+    store.close()
+
+
+def test_a_process_whose_end_waits_in_a_file_is_not_lost_with_its_supervisor(
+    address: str, spool: Path
+) -> None:
+    store = opened(address, spool)
+    other = "worker:tag:1"
+    store.commit(
+        [MetaSet(CURRENT_RUN, "one"), GenerationStarted(TAG, 1, NOW), GenerationStarted(other, 4, NOW)]
+    )
+    store.keep_aside([death(1), GenerationStarted(TAG, 2, NOW + 5), GenerationEnded(TAG, 2)], "one")
+    assert [(life.component_id, life.generation) for life in store.load().lost] == [(other, 4)]
+    store.take_back()
+    assert [(life.component_id, life.generation) for life in store.load().lost] == [(other, 4)]
     store.close()
 
 
