@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,6 +14,7 @@ from rekindle.actors import RequestRefusedError
 from rekindle.actors.messages import UpgradeFailed
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.cli.supervise.upgrade import upgrade_desk
+from rekindle.cli.supervise.upgrade.program import command_line
 from rekindle.cli.supervise.upgrade.upgrade_desk import CheckedUpgrade, UpgradeDesk
 
 
@@ -74,3 +77,15 @@ def test_a_start_that_hangs_calls_it_off_since_its_thread_would_execute_the_othe
     assert "the start of a worker hangs" in made.latest()["failed"]  # type: ignore[operator]
     go_on.set()
     launcher.close(5.0)
+
+
+def test_the_folder_in_which_the_supervisor_was_started_may_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deployments remove old releases; the upgrade failed with an internal error."""
+    release = tmp_path / "release-1"
+    release.mkdir()
+    monkeypatch.chdir(release)
+    release.rmdir()
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    assert command_line("/opt/python")[:2] == ("/opt/python", "-P")

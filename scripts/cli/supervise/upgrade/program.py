@@ -35,8 +35,15 @@ _OURS = frozenset({DOCUMENT, FORMER, FAILED, CHECK})
 def command_line(python: str | None = None) -> tuple[str, ...]:
     """How to execute the same command with this interpreter, or another one."""
     # Without -P a module in the current folder could take the place of ours; it may if it could before.
-    safe = () if "" in sys.path or os.getcwd() in sys.path else ("-P",)
+    safe = () if _finds_modules_here() else ("-P",)
     return (python or sys.executable, *safe, "-m", "rekindle", *sys.argv[1:])
+
+
+def _finds_modules_here() -> bool:
+    try:
+        return "" in sys.path or os.getcwd() in sys.path
+    except FileNotFoundError:  # an old release was removed in which the supervisor was started
+        return False
 
 
 def execute(argv: tuple[str, ...], document: HandOver, failed: str | None = None) -> NoReturn:
