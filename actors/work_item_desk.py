@@ -73,6 +73,8 @@ class WorkItemDesk:
         self._stuck: list[threading.Thread] = []
         """Calls that took too long; some may have come back since."""
         self._counting = threading.Lock()
+        self._unfinished = 0
+        self._finished = threading.Condition()
         self._over = False
 
     def attend(self, persistence: Receiver) -> None:
@@ -81,12 +83,19 @@ class WorkItemDesk:
 
     def tell(self, message: ReleaseOrder) -> None:
         """Have a work item released; returns at once."""
+        with self._finished:
+            self._unfinished += 1
         self._orders.put(message)
         if len(self._threads) < THREADS:
             name = f"rekindle-release-{len(self._threads)}"
             thread = threading.Thread(target=self._run, name=name, daemon=True)
             thread.start()  # if no thread can be started now, a later order may start one for both
             self._threads.append(thread)
+
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until nothing is under way; whether that was so in time."""
+        with self._finished:
+            return self._finished.wait_for(lambda: not self._unfinished, timeout_s)
 
     def close(self, timeout_s: float) -> bool:
         """Finish what was asked for, within this time; whether all of it was finished."""
@@ -109,6 +118,9 @@ class WorkItemDesk:
                 self._failed(order, str(error) or type(error).__name__, output)
             else:
                 self._succeeded(order, outcome)
+            with self._finished:
+                self._unfinished -= 1
+                self._finished.notify_all()
 
     def _succeeded(self, order: ReleaseOrder, outcome: ReleaseResult) -> None:
         release = order.release

@@ -16,7 +16,7 @@ from ..rules.schedules.timetable import Timetable
 from ..spec.policies.stop_policy import Urgency
 from ..spec.policies.work_item_policy import Release, ReleaseOrder
 from ..spec.worker_spec import WorkerSpec
-from .worker import OpenDeath, Phase, StopReason, Worker
+from .worker import OpenDeath, Phase, Stopping, StopReason, Up, Worker
 
 
 class HandedOverWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,6 +77,20 @@ class HandedOverFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     unkillable: tuple[str, ...] = ()
     breakers: dict[str, BreakerState] = {}
     counted: dict[str, CountedProcess] = {}
+
+    def holding(self) -> dict[str, int]:
+        """The processes that hold their work items, by worker; what others held is being released."""
+        held = {
+            id_: each.phase.generation
+            for id_, each in self.workers.items()
+            if isinstance(each.phase, Up | Stopping)
+        }
+        late = {
+            id_: each.unreleased.generation
+            for id_, each in self.workers.items()
+            if each.unreleased is not None
+        }
+        return held | late
 
 
 def known_worker(worker: Worker) -> HandedOverWorker:

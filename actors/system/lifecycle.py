@@ -37,10 +37,11 @@ from ..runtime.lanes import attempt
 from ..runtime.resilient_actor import tell
 from ..runtime.thread_runtime import ThreadRuntime
 from ..spec.policies.stop_policy import Urgency
+from ..spec.policies.work_item_policy import ReleaseOrder
 from ..supervision.after_death import held_work
 from ..supervisor.handed_over_actors import HandedOverActors
 from ..work_item_desk import WorkItemDesk
-from .actor_hand_over import asked_memory, inherited_memory, inherited_records, leave_memory
+from .actor_hand_over import PART, asked_memory, inherited_memory, inherited_records, leave_memory
 from .assembly import EVENT_LINGER_S, RETRY_S, Actors, Options, assemble
 from .declared_workers import DeclaredWorkers
 from .inboxes import Inbox
@@ -94,6 +95,8 @@ class Lifecycle:
         self._runtime: ThreadRuntime | None = None
         self._processes: RealProcesses | None = None
         self._releases: WorkItemDesk | None = None
+        self._interrupted: tuple[ReleaseOrder, ...] = ()
+        """The releases that the former program of this process had begun."""
         self._prober = BreakerProber()
         self._lock = threading.RLock()
         self._is_opening = self._is_stopping = self._has_ended = False
@@ -155,6 +158,7 @@ class Lifecycle:
             if self._settings.inheritance is None:
                 self._end_former_run(remembered)
             self._releases = releases = WorkItemDesk(processes.mark)
+            self._interrupted = self._interrupted_releases(remembered)
             actors = self._assemble(runtime, processes, releases, remembered)
             releases.attend(actors.persistence)
             processes.logs.announce = lambda event: tell(actors.persistence, event)
@@ -239,6 +243,13 @@ class Lifecycle:
 
     # ── an upgrade of the supervisor ─────────────────────────────────────────────────────
 
+    def _interrupted_releases(self, remembered: Remembered) -> tuple[ReleaseOrder, ...]:
+        inheritance, specs = self._settings.inheritance, self._workers.specs
+        if inheritance is None or all(spec.release is None for spec in specs):
+            return ()
+        left = inheritance.look(PART, HandedOverActors)
+        return () if left is None else held_work.interrupted(specs, remembered.meta, left.fleet.holding())
+
     def memory(self, *, holds: bool = False) -> HandedOverActors:
         """What only the actors know.
 
@@ -263,6 +274,8 @@ class Lifecycle:
         inbox = Inbox()
         tell(self._requests.actors.supervisor, GoOn(inbox))
         answer: WentOn = inbox.get(HAND_OVER_S)
+        for order in self._interrupted:
+            tell(self._releases, order)
         assert self._runtime is not None
         assert self._processes is not None
         # The proxies have their orders, but may not have claimed their processes yet.
@@ -281,20 +294,21 @@ class Lifecycle:
         Raises:
             RequestTimeoutError: an actor does not answer.
         """
-        runtime, processes = self._runtime, self._processes
+        runtime, processes, releases = self._runtime, self._processes, self._releases
         assert runtime is not None
         assert processes is not None
+        assert releases is not None
         with self._lock:
             # First: a gateway may wait for a server that does not answer, and workers are watched meanwhile.
             for callback in self._callbacks:
                 attempt(callback)
+            releases.settle(RELEASES_S)  # what takes longer is begun again by the next program
             at = runtime.clock.monotonic()
             runtime.stop_timers()
             if not processes.freeze(FREEZE_S):
                 logger.warning("upgrade: not everything came to rest within {:g} s", FREEZE_S)
             self._prober.close(RELEASES_S)
-            if self._releases is not None:
-                self._releases.close(RELEASES_S)
+            releases.close(0.0)
             self._records.come_to_rest(runtime, processes, FREEZE_S)
             memory = asked_memory(self._requests.actors, HAND_OVER_S, final=True)
             leave_memory(estate, memory, self._records.left, at)

@@ -6,7 +6,8 @@ still there at a start belonged to a worker that is gone. An interrupted release
 
     taken ─▶ written down ─let go of, or stopped well─▶ struck out
                    ├─ its worker died ─▶ released ─▶ struck out
-                   └─ all were killed ─▶ the next start ─▶ released ─▶ struck out
+                   ├─ all were killed ─▶ the next start ─▶ released ─▶ struck out
+                   └─ an upgrade of the supervisor cut its release off ─▶ released ─▶ struck out
 """
 
 from __future__ import annotations
@@ -72,6 +73,33 @@ def left_behind(
         notes += [MetaSet(key, None)] if note != key or found is None else []
         notes += [MetaSet(note, item)] if note != key and found is not None else []
     return tuple(orders), tuple(notes)
+
+
+def interrupted(
+    specs: Iterable[WorkerSpec], meta: Mapping[str, str], held: Mapping[str, int]
+) -> tuple[ReleaseOrder, ...]:
+    """What the former program of this process had begun to release; its tools may have ended since.
+
+    Args:
+        specs: the workers.
+        meta: what the store remembers.
+        held: the generation of each worker that holds its item, or will be ordered to release it.
+    """
+    known = {spec.id: spec for spec in specs}
+    orders: list[ReleaseOrder] = []
+    for key, item in meta.items():
+        is_left = key.startswith(LEFT)
+        if not is_left and not key.startswith(HELD):
+            continue
+        whose = key.removeprefix(LEFT).partition(":")[2] if is_left else key.removeprefix(HELD)
+        component_id, _, number = whose.rpartition(":")
+        spec, generation = known.get(component_id), int(number) if number.isdecimal() else 0
+        if spec is None or (not is_left and held.get(component_id) == generation):
+            continue
+        found = order(spec, generation, item, Exit())
+        if found is not None:
+            orders.append(replace(found, note=key) if is_left else found)
+    return tuple(orders)
 
 
 def _key(component_id: str, generation: int) -> str:

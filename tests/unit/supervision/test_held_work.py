@@ -62,3 +62,22 @@ def test_held_work_without_a_release_policy_is_deleted() -> None:
 
 def test_an_order_needs_an_item() -> None:
     assert held_work.order(spec(), 1, None, Exit(code=1)) is None
+
+
+def test_a_release_that_an_upgrade_of_the_supervisor_cut_off_is_done_once_more() -> None:
+    meta = {
+        "held_work:worker:tag:0:3": "fg-7",
+        "held_work:worker:tag:0:4": "fg-8",
+        "left_work:run1:worker:tag:0:4": "fg-9",
+        "held_work:worker:gone:0:1": "fg-10",
+        "other": "x",
+    }
+    orders = held_work.interrupted([spec()], meta, {"worker:tag:0": 4})
+    assert [(each.release.work_item, each.release.generation) for each in orders] == [
+        ("fg-7", 3),
+        ("fg-9", 4),
+    ], "the item of the living process stays where it is"
+    assert [held_work.release_record(each).key for each in orders] == [
+        "held_work:worker:tag:0:3",
+        "left_work:run1:worker:tag:0:4",
+    ]
