@@ -37,6 +37,8 @@ class OwnEstate:
         self._ready = threading.Event()
         self._is_current = True
         """Whether the document describes the processes as they are."""
+        self._choosing = threading.Lock()
+        """Held by the one of two threads that decides: this program takes over, or the former one returns."""
         taken = None if inheritance is None else inheritance.take(RUNNER, RunnerState)
         self.runner = RunnerState() if taken is None else taken[0]
         self._descriptors: dict[str, dict[str, int]] = {}
@@ -88,13 +90,18 @@ class OwnEstate:
         """Execute the former program again; returns if there is none, or this one became ready."""
         if self.inheritance is None or self.failed is not None or not self._is_current:
             return
-        document = self.inheritance.document
-        launcher.ask(lambda: go_back(document, reason))
+        launcher.ask(lambda: self._go_back(reason))
+
+    def _go_back(self, reason: str) -> None:
+        with self._choosing:
+            if self._is_current and self.inheritance is not None:
+                go_back(self.inheritance.document, reason)
 
     def go_on(self, fleet: Fleet) -> None:
         """Take over the processes, if any were left; from then on the document is out of date."""
         if self.inheritance is not None:
-            self._is_current = False
+            with self._choosing:
+                self._is_current = False
             if self._file is not None:
                 fleet.loaded_as(self._file)
             fleet.go_on()
