@@ -176,6 +176,14 @@ def _killed(left: Remains) -> Diagnosis:
     return Diagnosis(Finding.UNKNOWN, Confidence.GUESS, sentence)
 
 
+def made_room_for_others(exit_: Exit, left: Remains) -> bool:
+    """Whether memory ran out while it was killed, although it used hardly any of it."""
+    if exit_.signal != signal.SIGKILL or left.sent is not None or not left.oom_kills or left.counted_alone:
+        return False
+    share = _share_of_memory(left)
+    return share is not None and share < HARDLY_ANY
+
+
 def _share_of_memory(left: Remains) -> float | None:
     """Which share of the memory it used at its peak; None if that is not known well enough."""
     if left.usage is None or not left.memory_limit_kb or left.usage.peak_is_a_bound:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...deaths.crash_bundle import bundle_of
 from ...deaths.death import Cause, Death, Exit
 from ...deaths.evidence import Remains
+from ...deaths.findings import made_room_for_others
 from ...facts.jobs import ErrorRetries
 from ...facts.records import EndKept
 from ...messages.internal.to_desks import IncarnationEnded
@@ -17,8 +18,8 @@ from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
 
 
 def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:
-    """A recorded death counts, independent of the decision on it, unless a signal of ours was the cause."""
-    counted = not _was_signalled_by_order(death)
+    """A recorded death counts, independent of the decision on it, unless its jobs cannot be the cause."""
+    counted = not (_was_signalled_by_order(death) or _made_room(death))
     return _release(worker, death.generation, str(death), death.exit, death.remains, counted=counted)
 
 
@@ -26,6 +27,11 @@ def _was_signalled_by_order(death: Death) -> bool:
     """Whether it ended by the signal that it was sent last: by an operator, as it had not been found dead."""
     sent = None if death.remains is None else death.remains.sent
     return death.cause is Cause.SIGNALLED and sent is not None and sent == death.exit.signal
+
+
+def _made_room(death: Death) -> bool:
+    """Whether it ended because others had used up the memory of the machine."""
+    return death.remains is not None and made_room_for_others(death.exit, death.remains)
 
 
 def claims_after_late_end(
