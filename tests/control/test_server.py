@@ -150,6 +150,34 @@ def test_a_server_starts_again_where_it_was(served: Served) -> None:
     assert served.client.get("/info")["workers"] == 1
 
 
+def test_a_client_that_comes_before_the_server_runs_waits_for_it(run: Run, tmp_path: Path) -> None:
+    server = ControlServer(OperatorDouble(run(sleeper("a"))), tmp_path / "state")
+    server.bind()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            early = pool.submit(ControlClient(server.path).get, "/info")
+            server.start()
+            assert early.result(20)["workers"] == 1
+    finally:
+        server.stop()
+    assert not server.path.exists()
+
+
+def test_a_socket_that_is_bound_and_never_served_leaves_nothing(tmp_path: Path) -> None:
+    with System([], store=MemoryStore()) as system:
+        server = ControlServer(OperatorDouble(system), tmp_path / "state")
+        server.bind()
+        server.stop()
+        assert not server.path.exists()
+        with ControlServer(OperatorDouble(system), tmp_path / "state") as again:
+            assert ControlClient(again.path).get("/info")["workers"] == 0
+
+
+def test_the_code_that_answers_requests_is_not_loaded_before_the_workers_start() -> None:
+    code = "import sys, rekindle.cli.supervise.runner as _; print({'uvicorn', 'starlette'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
 def test_two_systems_have_two_sockets_in_one_process(run: Run, tmp_path: Path) -> None:
     with ExitStack() as stack:
         other = stack.enter_context(System([], store=MemoryStore()))

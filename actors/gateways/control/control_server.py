@@ -9,17 +9,18 @@ import os
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from ..api.app import create_app
 from ..operator import Operator
 from ..server_identity import identity
-from ..serving.call_pools import CallPools
-from ..serving.held_app import HeldApp
-from ..serving.listener import room_for
-from ..serving.server_thread import ServerThread
-from ..serving.uvicorn_server import MOST_CONNECTIONS, HttpProtocol
 from .socket_file import SOCKET_NAME, SocketFile
+
+if TYPE_CHECKING:
+    from ..serving.held_app import HeldApp
+    from ..serving.server_thread import ServerThread
+
+WAITING = 64
+"""How many connections may wait before the server runs."""
 
 
 class ControlServer:
@@ -74,8 +75,18 @@ class ControlServer:
         """The path of the socket."""
         return self._directory / SOCKET_NAME
 
+    def bind(self) -> None:
+        """Bind the socket, which loads next to nothing; clients wait for `start`.
+
+        Raises:
+            UnsafePathError: another user could tamper with the directory or the socket.
+            GatewayError: the socket exists already, or cannot be created.
+        """
+        with self._life:
+            self._bind()
+
     def start(self) -> None:
-        """Bind the socket and serve; does nothing if the server already runs.
+        """Bind the socket unless it is bound, and serve; does nothing if the server already runs.
 
         Raises:
             UnsafePathError: another user could tamper with the directory or the socket.
@@ -84,13 +95,8 @@ class ControlServer:
         with self._life:
             if self._serving is not None:
                 return
-            inherited, self._inherited = self._inherited, None
-            self._file = SocketFile(
-                self._directory,
-                replace_stale=self._replace_stale,
-                inherited=None if inherited is None else os.dup(inherited),
-            )
-            self._kept = os.dup(self._file.socket.fileno()) if inherited is None else inherited
+            self._bind()
+            assert self._file is not None
             try:
                 self._serve(self._file)
             except BaseException:
@@ -121,8 +127,27 @@ class ControlServer:
             self._serving = None
             return self._kept
 
+    def _bind(self) -> None:
+        if self._file is not None:
+            return
+        inherited, self._inherited = self._inherited, None
+        self._file = SocketFile(
+            self._directory,
+            replace_stale=self._replace_stale,
+            inherited=None if inherited is None else os.dup(inherited),
+        )
+        self._kept = os.dup(self._file.socket.fileno()) if inherited is None else inherited
+        self._file.socket.listen(WAITING)
+
     def _serve(self, file: SocketFile) -> None:
-        # Loaded at the start: at a later moment the files may be those of another version.
+        # All of it is loaded at the start: at a later moment the files may be those of another version.
+        from ..api.app import create_app
+        from ..serving.call_pools import CallPools
+        from ..serving.held_app import HeldApp
+        from ..serving.listener import room_for
+        from ..serving.server_thread import ServerThread
+        from ..serving.uvicorn_server import MOST_CONNECTIONS, HttpProtocol
+
         pools = CallPools()
         server = identity(self._directory, self._dashboard)
         app = create_app(self._operator, server, pools, most_followers=room_for(MOST_CONNECTIONS) // 2)

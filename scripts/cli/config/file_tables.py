@@ -1,7 +1,9 @@
 """The tables of the file and their keys, derived from the policies and settings that they set.
 
 A key is declared once, by `setting` in a policy (`rekindle.actors.spec`), in the settings of a
-gateway, or here if only the file has it. The decoder and the JSON Schema read `keys_of`.
+gateway, or here if only the file has it. The decoder and the JSON Schema read `keys_of`. No object of a
+table here is made but of `Cluster`, so the others have no methods: to generate those takes most of the time
+in which this module is loaded.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ Given = Mapping[str, Any]
 """The keys of a table whose values fit, with these values; nested tables are such mappings too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class Defaults:
     """Settings of every worker that does not override them."""
 
@@ -62,7 +64,7 @@ class Defaults:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class Worker(Defaults):
     """A group of identical workers: `worker:NAME:0`, `worker:NAME:1` and so on."""
 
@@ -83,19 +85,19 @@ class Worker(Defaults):
     place: PlacePolicy | None = setting(None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class Gateways:
     """Reserved; no settings yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class Alerts:
     """When alerts are raised, resolved and escalated, and where they are sent."""
 
     sink: Mapping[str, SinkSettings] = setting(None, "Where alerts are sent, by names that you choose.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class Metrics:
     """Metrics for Prometheus, at /metrics of the control socket and of [http]."""
 
@@ -153,7 +155,7 @@ class Cluster:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(init=False, repr=False, eq=False)
 class File:
     """A configuration of Rekindle: which workers to run, and how."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from ..client import (
     ControlClient,
@@ -24,6 +23,9 @@ from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
 from .state_search import nearest_state, state_of_file
 from .targets import Known, Targets, targets
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -296,13 +298,18 @@ def line(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
 def worker_ids(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """The workers and groups that the command line does not name yet."""
     given, known = ctx.params.get("ids") or (), _known(ctx)
-    names = [*known.ids, *known.groups]
-    return [CompletionItem(name) for name in names if name.startswith(begun) and name not in given]
+    return _items(begun, (name for name in (*known.ids, *known.groups) if name not in given))
 
 
 def group_names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """The groups of the running workers."""
-    return [CompletionItem(name) for name in _known(ctx).groups if name.startswith(begun)]
+    return _items(begun, _known(ctx).groups)
+
+
+def _items(begun: str, names: Iterable[str]) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
 
 
 def _known(ctx: click.Context) -> Known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -28,7 +27,11 @@ def colour_wanted() -> bool:
 
 def columns() -> int | None:
     """The width of the terminal; None if output is not a terminal and lines must not be cut."""
-    return shutil.get_terminal_size().columns if is_terminal() else None
+    if not is_terminal():
+        return None
+    import shutil  # here: it loads the code of three kinds of archives
+
+    return shutil.get_terminal_size().columns
 
 
 @contextmanager

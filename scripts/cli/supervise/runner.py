@@ -54,6 +54,9 @@ from .upgrade.upgrade_desk import CheckedUpgrade, UpgradeDesk
 
 Order = Word | CheckedUpgrade
 
+FIRST_STARTS_S = 1.0
+"""How long requests wait at most for the first processes to be started."""
+
 RETRY_S = 0.5
 """How often an upgraded supervisor tries to open a database that is not available."""
 
@@ -140,7 +143,8 @@ def _serve(
     """Open the sockets for requests, and take over the workers that were left, if any were.
 
     In this order: the former program cannot return once the workers are taken over, so nothing that could
-    fail comes after that. Requests wait until it is done.
+    fail comes after that. Requests wait until it is done. Without workers that were left, requests over the
+    control socket wait for `Runner.run`.
     """
     held = left.inheritance is not None
     socket = left.descriptor("http", "socket")
@@ -153,7 +157,11 @@ def _serve(
         inherited=left.descriptor("control", "socket"),
         held=held,
     )
-    stack.enter_context(desk.control)
+    if held:
+        desk.control.start()
+    else:
+        desk.control.bind()
+    stack.callback(desk.control.stop)
     left.go_on(fleet)
     desk.control.open()
     if desk.http is not None:
@@ -197,6 +205,7 @@ class Runner:
 
     def __init__(self, fleet: Fleet, notifier: Notifier, launcher: Launcher | None = None) -> None:
         self._fleet = fleet
+        self._launcher = launcher
         self._on_main = at_once if launcher is None else launcher.ask
         self.desk: UpgradeDesk | None = None
         """Hands this process over to another program."""
@@ -228,7 +237,7 @@ class Runner:
                 self.desk.signals, self.desk.pending = signals, self._pending
                 self.desk.task_codes = self.results.codes
             if left.inheritance is None:
-                self._fleet.start()
+                self._start()
             else:
                 left.become_ready(self._fleet, self.desk)
             settle_soon()
@@ -240,6 +249,14 @@ class Runner:
         if unsaved and self.lock is not None:
             self.lock.note_unsaved(unsaved)
         return code or (1 if unsaved else 0)
+
+    def _start(self) -> None:
+        """Start the workers, then answer requests: the code for that takes a seventh of the start to load."""
+        self._fleet.start()
+        if self._launcher is not None:
+            self._launcher.settle(FIRST_STARTS_S)
+        if self.desk is not None and self.desk.control is not None:
+            self.desk.control.start()
 
     def _pending(self) -> PendingOrders:
         """The orders that came after the one to hand over."""
