@@ -13,7 +13,9 @@ from tests.processes.test_warm_starts import healthy, warm_process, words
 from tests.processes.waiting import eventually
 
 from rekindle.actors import PythonCall, System, WorkerSpec
+from rekindle.actors.processes.spawn.warm.memory_pressure import is_memory_short
 
+STANDBYS = "rekindle.actors.processes.spawn.warm.standbys"
 USED = "was a standby of its warm process"
 
 
@@ -140,3 +142,33 @@ def test_a_removed_worker_takes_its_standbys_along(run: Run) -> None:
     one_standby()
     system.remove("w")
     assert eventually(lambda: not standbys() and warm_process() is None)
+
+
+def test_no_standby_is_forked_while_memory_is_short(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_short = [True]
+    asked: list[bool] = []
+    monkeypatch.setattr(STANDBYS + ".is_memory_short", lambda: asked.append(True) or is_short[0])
+    monkeypatch.setattr(STANDBYS + ".SHORT_AGAIN_S", 0.02)
+    system = run(ready())
+    first = healthy(system)
+    assert eventually(lambda: len(asked) >= 3)
+    assert standbys() == []
+    os.kill(first, signal.SIGKILL)
+    restarted(system, 1)
+    assert system.status("w").start_note == "forked from its warm process"
+    is_short[0] = False
+    assert eventually(lambda: len(standbys()) == 1)
+
+
+PRESSURE = "some avg10=80.00 avg60=2.00 avg300=1.00 total=1\nfull avg10={} avg60=0.00 avg300=0.00 total=1\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "is_short"),
+    [(PRESSURE.format("0.00"), False), (PRESSURE.format("12.50"), True), ("of a later kernel\n", False)],
+)
+def test_the_kernel_says_whether_memory_is_short(tmp_path: Path, said: str, is_short: bool) -> None:
+    file = tmp_path / "pressure"
+    assert not is_memory_short(str(file))
+    file.write_text(said)
+    assert is_memory_short(str(file)) == is_short

@@ -1,6 +1,8 @@
 """The standbys of one warm process: used at the next starts, and replaced a moment afterwards.
 
-A standby that dies is replaced without being counted: it has not run a line of a worker.
+A standby that dies is replaced without being counted: it has not run a line of a worker. While memory is
+short, none is replaced: a start without one takes some milliseconds more, and a spare process takes memory
+that the workers need.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from ....runtime.lanes import Call
 from ...strays import waited_for
 from ...watch.epoll_loop import EpollLoop
 from ...watch.reaper import reap
+from .memory_pressure import is_memory_short
 from .standby import Standby
 
 REFILL_S = 0.02
 """How long after its use a standby is replaced: other starts of the same moment come first."""
+SHORT_AGAIN_S = 5.0
+"""After how long it is looked again whether memory is still short."""
 LONGEST_REFILL_S = 10.0
 """The same after standbys died one after the other: each death doubles the wait."""
 
@@ -65,11 +70,11 @@ class Standbys:
                 return standby.pid
         return None
 
-    def refill_later(self) -> None:
-        """Fork the missing ones in a moment."""
+    def refill_later(self, delay_s: float | None = None) -> None:
+        """Fork the missing ones in a moment, or after this delay."""
         if not self._is_refilling and len(self._waiting) < self.wanted:
             self._is_refilling = True
-            delay = self._refill_s
+            delay = self._refill_s if delay_s is None else delay_s
             self._loop.post(lambda: self._loop.after(delay, lambda: self._post(self._refill)))
 
     def end(self) -> None:
@@ -81,6 +86,9 @@ class Standbys:
     def _refill(self) -> None:
         self._is_refilling = False
         if len(self._waiting) < self.wanted:
+            if is_memory_short():
+                self.refill_later(SHORT_AGAIN_S)
+                return
             standby = self._fork()
             if standby is not None:
                 self._waiting.append(standby)
