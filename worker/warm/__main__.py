@@ -13,7 +13,6 @@ socket, and with its supervisor.
 
 from __future__ import annotations
 
-import faulthandler
 import fcntl
 import gc
 import json
@@ -22,15 +21,14 @@ import resource
 import signal
 import socket
 import sys
-import threading
 from typing import NoReturn
 
 from .. import run
-from ..handle import Worker
 from ..pdeathsig import die_with_parent
 from .fork_safety import Imports
 from .parent_fork import ParentFork
 from .process_text import ProcessText
+from .rehearsal import rehearse
 
 LONGEST_REQUEST = 64 * 1024
 LONGEST_REASON = 8 * 1024
@@ -118,7 +116,7 @@ def _wait_at(
         if stands_by:
             text.set_command(sys.executable, "-m", "rekindle.worker.warm", "standby")
             die_with_parent(signal.SIGKILL)
-            _rehearse(text, imports)
+            rehearse(text, imports, _received)
         request, descriptors = _received(connection)
     if request is None:
         os._exit(0)
@@ -133,30 +131,6 @@ def _reseed() -> None:
     numbers = sys.modules.get("numpy.random")
     if numbers is not None:
         numbers.seed()
-
-
-def _rehearse(text: ProcessText, imports: Imports) -> None:
-    """Do once what the start of a worker does: that touches the memory which a fork has to copy.
-
-    The worker's first line runs a third sooner after the gate opens.
-    """
-    placeholders = {name: os.environ.pop(name, "") for name in ("REKINDLE_WORKER", "REKINDLE_GENERATION")}
-    ours, theirs = socket.socketpair()
-    with ours, theirs, open(os.devnull, "r+b") as null:
-        request = json.dumps({"variables": placeholders}).encode() + b"\n"
-        socket.send_fds(ours, [request], [null.fileno()])
-        _, descriptors = _received(theirs)
-        _close(descriptors)
-        faulthandler.enable(null.fileno())
-        faulthandler.disable()
-    thread = threading.Thread(target=Worker().stop)
-    thread.start()
-    thread.join()
-    imports.changed_file()
-    run.take_over_import_path()
-    signal.signal(signal.SIGCHLD, signal.getsignal(signal.SIGCHLD))
-    os.environ.update(placeholders)
-    text.set_variables(placeholders)
 
 
 def _execute(target: str, request: dict[str, object], given: dict[str, str]) -> NoReturn:

@@ -75,10 +75,14 @@ class Imports:
 
     def repeat_output(self) -> None:
         """Write what the modules wrote, as an executed worker would."""
-        for stream, written in zip((sys.stdout, sys.stderr), self._written, strict=True):
-            if stream is not None and (text := written.getvalue()):
+        for stream, text in zip((sys.stdout, sys.stderr), self.written(), strict=True):
+            if stream is not None and text:
                 stream.write(text)
                 stream.flush()
+
+    def written(self) -> list[str]:
+        """What the modules wrote to the standard output and the standard error."""
+        return [each.getvalue() for each in self._written]
 
     def _unsafe(self) -> str | None:
         tasks = os.listdir("/proc/self/task")
