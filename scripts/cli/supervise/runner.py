@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 from queue import Empty
 
 from loguru import logger
 
 from rekindle.actors import RekindleError, RequestRefusedError, StopResult
-from rekindle.actors.errors import StoreUnavailableError
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.operator import Operator
 from rekindle.actors.messages import EssentialEnded, Event, StatusChanged, StoodDown
@@ -46,7 +46,7 @@ from .platform.signals import at_once, handle_signals
 from .platform.state_lock import StateLock
 from .platform.subreaper import adopt_orphans
 from .platform.systemd import Notifier
-from .store_upgrade import open_upgraded
+from .store_upgrade import open_patiently
 from .task_results import TaskResults
 from .upgrade.left import NOTHING_LEFT, OwnEstate
 from .upgrade.runner_state import PendingOrders, Word
@@ -56,9 +56,6 @@ Order = Word | CheckedUpgrade
 
 FIRST_STARTS_S = 1.0
 """How long requests wait at most for the first processes to be started."""
-
-RETRY_S = 0.5
-"""How often an upgraded supervisor tries to open a database that is not available."""
 
 
 def run(config: Config, *, ignore_state: bool = False, left: OwnEstate = NOTHING_LEFT) -> int:
@@ -100,7 +97,8 @@ def _prepared(
 ) -> Runner:
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
-    store, jobs = with_shared_jobs(config, _temporary_store() if ignore_state else _opened(config, left))
+    opened = partial(open_patiently, config, left.store_lock, waits=left.inheritance is not None)
+    store, jobs = with_shared_jobs(config, _temporary_store() if ignore_state else opened())
     fleet = fleet_class(config)(
         config,
         store=store,
@@ -168,23 +166,6 @@ def _serve(
         desk.http.open()
     elif socket is not None:
         os.close(socket)  # the file no longer has a dashboard
-
-
-def _opened(config: Config, left: OwnEstate) -> Store:
-    """The store; after an upgrade it is waited for, as workers run that would end with this process.
-
-    Raises:
-        StoreError: it cannot be used.
-    """
-    where = config.database, config.state_dir, config.worker_database
-    while True:
-        try:
-            return open_upgraded(*where, left.store_lock)
-        except StoreUnavailableError as error:
-            if left.inheritance is None:
-                raise
-            logger.warning("upgrade: no worker is watched until the database is available: {}", str(error))
-            time.sleep(RETRY_S)
 
 
 def _say_room(declared: int) -> None:

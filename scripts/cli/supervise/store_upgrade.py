@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
+
+from loguru import logger
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.ports import Store
@@ -18,12 +21,33 @@ from rekindle.persistence import new_database, open_store
 from rekindle.persistence.schema.migrate import REVISIONS
 from rekindle.persistence.store_check import is_current
 
+from ..config import Config
+
 _UPGRADE = """
 import os, sys
 from rekindle.persistence import open_store
 open_store(os.fsdecode(sys.stdin.buffer.read()), exclusive=False).close()
 """
 _UPGRADE_TIMEOUT_S = 120.0
+
+RETRY_S = 0.5
+"""How often an upgraded supervisor tries to open a database that is not available."""
+
+
+def open_patiently(config: Config, lock: int | None, *, waits: bool) -> Store:
+    """The store; after an upgrade it waits, as workers run that would end with this process.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    while True:
+        try:
+            return open_upgraded(config.database, config.state_dir, config.worker_database, lock)
+        except StoreUnavailableError as error:
+            if not waits:
+                raise
+            logger.warning("upgrade: no worker is watched until the database is available: {}", str(error))
+            time.sleep(RETRY_S)
 
 
 def open_upgraded(
