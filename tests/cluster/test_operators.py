@@ -145,7 +145,7 @@ def test_each_node_tells_of_cordons_and_moves_and_the_metrics_count_them(pair: N
     pair.order("move", moved, "k2")
     for name in ("k1", "k2"):
         until(
-            lambda: any(f"{moved} is on node k2, before on k1" in each for each in events(pair, name)),  # noqa: B023
+            lambda: any(f"{moved} was placed on node k2 (before: k1)" in each for each in events(pair, name)),  # noqa: B023
             "the move",
         )
 

@@ -32,25 +32,27 @@ def cluster_sentence(event: ClusterEvent) -> Sentence:
     """What an event about a node, or about a worker between nodes, says."""
     match event:
         case WorkerMoved(source=source, target=target, reason=reason):
-            before = "" if source in (None, target) else f", before on {source}"
-            return Sentence("place", f"is on node {target}{before}: {reason}")
+            before = "" if source in (None, target) else f" (before: {source})"
+            return Sentence("place", f"was placed on node {target}{before}: {reason}")
         case WorkerUnplaced(reason=reason, for_s=for_s):
-            return Sentence("place", f"has no node for {span(for_s * 1000)}: {reason}", Level.ERROR)
+            return Sentence("place", f"has had no node for {span(for_s * 1000)}: {reason}", Level.ERROR)
         case WorkerUnwanted():
-            return Sentence("place", "is not wanted in the cluster any longer")
+            return Sentence("place", "is no longer wanted in the cluster")
         case LeaseLost(node=node):
-            text = f"node {node} has no lease: its workers are killed, and nothing is counted"
+            text = f"node {node} lost its lease: its workers are killed; this does not count against them"
             return Sentence("lease", text, Level.ERROR)
         case LeaseRegained(node=node):
             return Sentence("lease", f"node {node} has its lease again", Level.SUCCESS)
         case LeaderChanged(node=None):
-            return Sentence("cluster", "no node leads: no worker is placed or moved", Level.WARNING)
+            return Sentence(
+                "cluster", "no node leads the cluster: workers are neither placed nor moved", Level.WARNING
+            )
         case LeaderChanged(node=node):
-            return Sentence("cluster", f"node {node} leads: it places and moves workers")
+            return Sentence("cluster", f"node {node} leads the cluster: it places and moves workers")
         case EngineAway(reason=reason):
-            return Sentence("cluster", f"the engine is away: {reason}", Level.WARNING)
+            return Sentence("cluster", f"the engine is unavailable: {reason}", Level.WARNING)
         case EngineBack():
-            return Sentence("cluster", "the engine is back", Level.SUCCESS)
+            return Sentence("cluster", "the engine is available again", Level.SUCCESS)
         case _:
             return _node_sentence(event)
 
@@ -92,7 +94,9 @@ def _node_sentence(event: _NodeEvent) -> Sentence:
         case NodeAcquitted(node=node):
             return Sentence("node", f"node {node} is trusted again", Level.SUCCESS)
         case NodeConvicted(node=node, reason=reason):
-            return Sentence("node", f"workers die because of node {node}: {reason}; they move", Level.ERROR)
+            return Sentence(
+                "node", f"workers die because of node {node}: {reason}; they move to other nodes", Level.ERROR
+            )
 
 
 def _why(reason: str, by: str) -> str:
