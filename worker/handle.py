@@ -100,7 +100,7 @@ class Worker:
             callback()
 
     def drained(self) -> None:
-        """Report that no work is left, so that the supervisor need not wait any longer."""
+        """Report that no work is left, so that the supervisor need no longer wait."""
         with self._lock:
             self._report.drained = True
             self._report_now()

@@ -104,7 +104,7 @@ class WorkerUnwanted(msgspec.Struct, frozen=True):
 
 
 class LeaseLost(msgspec.Struct, frozen=True):
-    """This node may not run its workers any longer: they are killed, and nothing is counted."""
+    """This node may no longer run its workers: they are killed, and nothing is counted."""
 
     node: str
 

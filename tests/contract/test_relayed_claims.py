@@ -218,7 +218,7 @@ def test_nothing_is_claimed_for_a_worker_that_has_ended(
 def test_a_job_that_is_claimed_while_its_worker_ends_is_given_back(
     queues: Queues, desk: ClaimDesk, relay: Relay, sql_store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The claims of the worker are released before the claim is committed: it would be held for ever."""
+    """The claims of the worker are released before the claim is committed: it would be held forever."""
     job = queues.add()
     opened = sql_store.open_claims
     monkeypatch.setattr(sql_store, "open_claims", lambda who: EndsMeanwhile(opened(who), desk))

@@ -70,7 +70,7 @@ def test_a_channel_of_either_kind_carries_frames_and_orders(run: Run, refuses: b
 
 
 def test_a_worker_that_floods_its_channel_with_blank_lines_is_ended(run: Run) -> None:
-    """They counted for nothing, and a third of a processor was spent on them for ever."""
+    """They counted for nothing, and a third of a processor was spent on them forever."""
     system = run(hostile("send_blank_lines"))
     with system.events() as events:
         died = events.until(lambda event: isinstance(event, WorkerDied), PATIENCE_S)

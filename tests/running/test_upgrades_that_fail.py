@@ -71,7 +71,7 @@ def test_a_program_that_fails_after_the_exec_gives_way_to_the_former_one(
 def test_a_program_that_hangs_while_it_is_loaded_gives_way_to_the_former_one(
     crew: Running, other: Other
 ) -> None:
-    """No worker was watched any more, for ever."""
+    """No worker was watched any more, forever."""
     before = pids(crew)
     begins = "            signal.alarm(LOAD_S)\n"
     hangs = "            signal.alarm(1)\n            __import__('threading').Event().wait()\n"

@@ -24,7 +24,7 @@ ALIVE = AlivePolicy(tcp=TcpProbe("localhost:80"), every_s=1000, failures=3)
 
 
 def started(new_system: SystemFactory, *, run: Command | None = PLAIN, **changes: Any) -> SimulatedSystem:
-    """A system with one probed worker that runs for ever and is ready."""
+    """A system with one probed worker that runs forever and is ready."""
     system = new_system(worker(run=run, alive=ALIVE, **changes)).start()
     system.run_to(2)
     return system

@@ -81,7 +81,7 @@ def _spare(fleet: Fleet, absent: Counter[str], node: Node) -> Iterable[str]:
 
 
 def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
-    """The wishes whose workers have been given back and are not wanted any longer."""
+    """The wishes whose workers have been given back and are no longer wanted."""
     return tuple(
         RemoveWish(wish.component_id)
         for wish in fleet.wishes.values()
@@ -163,7 +163,7 @@ def inhabitants(fleet: Fleet, node: Node) -> frozenset[str]:
 
 
 def departure(fleet: Fleet, node: Node, ids: frozenset[str]) -> Departure:
-    """Where the workers are that the node had; those that should not run any longer have arrived."""
+    """Where the workers are that the node had; those that should no longer run have arrived."""
     there = {id_ for id_ in ids if _node_of(fleet, id_) == node.id}
     waiting = {wish.component_id for wish in fleet.unplaced() if wish.pinned is None} & ids
     unplaced = {id_: why for id_, why in homeless(fleet).items() if id_ in waiting}

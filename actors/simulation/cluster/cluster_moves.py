@@ -167,7 +167,7 @@ class Sicken:
     what: str
     """A node, a group, a worker, or `all`."""
     life_s: float = 8.0
-    """How long a process lives in the mean."""
+    """How long a process lives on average."""
     for_s: float = 60.0
 
 
@@ -249,7 +249,7 @@ class ClusterScenario:
     everywhere: int = 0
     """How many workers have a copy on each node, which continues if the node loses its lease."""
     worker_life_s: float | None = 15.0
-    """How long a process of a worker lives in the mean; None: forever."""
+    """How long a process of a worker lives on average; None: forever."""
     all_lead: bool = False
     """Whether every coordinator acts: leadership only saves statements."""
     nothing_stops: bool = False

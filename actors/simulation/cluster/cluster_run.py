@@ -217,7 +217,7 @@ class ClusterRun:
         """A wish was removed."""
 
     def _calm_down(self) -> None:
-        """End the faults that are still in force; no process crashes any longer."""
+        """End the faults that are still in force; no process crashes any more."""
         self.is_calm = True
         self._cuts.clear()
         self._stops.clear()

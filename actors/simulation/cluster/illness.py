@@ -19,7 +19,7 @@ class Illness:
         self._ill: list[Sicken] = []
 
     def life_s(self, node: str, worker: str) -> float | None:
-        """How long a process lives in the mean; None: forever."""
+        """How long a process lives on average; None: forever."""
         lives = [each.life_s for each in self._ill if self._hits(each, node, worker)]
         usual = self._run.scenario.worker_life_s
         return min([*lives, *([] if usual is None else [usual])], default=None)

@@ -41,7 +41,7 @@ RESENT_SHARE = 0.3
 RESENT_S = 20.0
 """Which share of the requests that met a cut cable is sent again by the kernel, and for how long."""
 LEADS_S = 1.5
-"""How long the lock of a leader that does not read any longer is kept."""
+"""How long the lock of a leader that no longer reads is kept."""
 
 
 class VirtualDatabase:

@@ -231,7 +231,7 @@ class VirtualNode:
             self.crash_later(process, life_s)
 
     def crash_later(self, process: Process, life_s: float) -> None:
-        """Have a process end by itself, after so long in the mean."""
+        """Have a process end by itself, after this time on average."""
         self._run.later(self._run.chance.expovariate(1 / life_s), lambda: self._crash(process))
 
     def _crash(self, process: Process) -> None:

@@ -77,7 +77,7 @@ class WorkerTimers:
             self._arm_save_timer()
 
     def overdue_saves(self) -> list[tuple[str, int]]:
-        """The deaths, as (component_id, generation), that were not to wait for the store any longer."""
+        """The deaths, as (component_id, generation), that no longer have to wait for the store."""
         now = self._runtime.clock.monotonic()
         overdue = []
         while self._unsaved and self._unsaved[0][0] <= now:

@@ -88,7 +88,7 @@ def counts_deaths_while_it_is_open(patch: pytest.MonkeyPatch) -> None:
 
 
 def stays_half_open(patch: pytest.MonkeyPatch) -> None:
-    """A canary that is never healthy for long enough keeps the others out for ever."""
+    """A canary that is never healthy for long enough keeps the others out forever."""
     patch.setattr(circuit_breaker, "_or_next", lambda state, _now: state)
 
 

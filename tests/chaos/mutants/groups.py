@@ -93,7 +93,7 @@ def forgets_at_a_restart_what_is_given_up(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_stamps_from_the_future(patch: pytest.MonkeyPatch) -> None:
-    """Restarts that a clock which was set back dates into the future stay for ever."""
+    """Restarts that a clock which was set back dates into the future stay forever."""
     edit(patch, Groups.restore, "now - max(0, wall - at)", "now - (wall - at)")
 
 

@@ -147,7 +147,7 @@ def counts_a_crash_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_blames_a_job(patch: pytest.MonkeyPatch) -> None:
-    """A job may kill its workers for ever."""
+    """A job may kill its workers forever."""
     patch.setattr(ClaimsReleased, "may_blame", lambda _self, _job, _attempt: False)
 
 

@@ -228,7 +228,7 @@ def lets_the_next_one_start_while_one_recovers(patch: pytest.MonkeyPatch) -> Non
 
 
 def keeps_the_place_of_a_start_that_is_stopped(patch: pytest.MonkeyPatch) -> None:
-    """A worker that is stopped while it starts counts as starting for ever."""
+    """A worker that is stopped while it starts counts as starting forever."""
     right = supervisor_actor.Supervisor._process_gone
 
     def process_gone(self: Any, gone: Any) -> None:

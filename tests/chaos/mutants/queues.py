@@ -83,12 +83,12 @@ def starts_what_comes_after_a_failure(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_what_comes_after_a_failure_waiting(patch: pytest.MonkeyPatch) -> None:
-    """A job whose predecessor failed waits for ever."""
+    """A job whose predecessor failed waits forever."""
     patch.setattr(MemoryChains, "_cancel_later", lambda _self, _failed: None)
 
 
 def cancels_only_the_next_job_of_a_chain(patch: pytest.MonkeyPatch) -> None:
-    """The third job of a chain whose first one failed waits for ever."""
+    """The third job of a chain whose first one failed waits forever."""
     right = MemoryChains._cancel_later
 
     def cancel(self: MemoryChains, failed: JobView) -> None:

@@ -261,9 +261,9 @@ def notices(cases: Mapping[str, Case], lives: Sequence[WorkerLife], now: float) 
 
 
 def releases(cases: Mapping[str, Case], now: float) -> tuple[Ruling, ...]:
-    """What changes if no node may be held any longer."""
+    """What changes if no node may be held now."""
     return tuple(
-        Ruling(node=node, case=Trusted(now), why="suspects are not acted on any longer")
+        Ruling(node=node, case=Trusted(now), why="suspects are no longer acted on")
         for node, case in sorted(cases.items())
         if is_held(case)
     )

@@ -108,7 +108,7 @@ class WarmProcess:
 
         Raises:
             OSError: the machine has no room for another process.
-            WarmStartError: this process cannot fork a worker any longer.
+            WarmStartError: this process can no longer fork a worker.
         """
         gate, peer = channel_pair()
         try:
@@ -154,7 +154,7 @@ class WarmProcess:
 
         Raises:
             OSError: the machine has no room for another process.
-            WarmStartError: this process cannot fork any longer.
+            WarmStartError: this process can no longer fork.
         """
         try:
             try:
@@ -181,7 +181,7 @@ class WarmProcess:
 
         Raises:
             OSError: the machine has no room for another process.
-            WarmStartError: this process cannot fork any longer.
+            WarmStartError: this process can no longer fork.
         """
         gate, peer = channel_pair()
         try:

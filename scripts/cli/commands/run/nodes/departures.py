@@ -24,7 +24,7 @@ def wait_for_departure(desk: ClusterDesk, node: Node, timeout_s: float | None = 
         By worker: why no node takes it.
 
     Raises:
-        ClickException: the node does not drain any longer, or the time is over.
+        ClickException: the node no longer drains, or the time is over.
     """
     from rekindle.actors.cluster.facts.nodes import NodeState
     from rekindle.actors.cluster.rules.fleet import fleet

@@ -127,6 +127,6 @@ def leave(file: Path, timeout_s: float) -> None:
         become(NodeState.DRAINING)
         unplaced = wait_for_departure(desk, node, timeout_s)
         if not become(NodeState.LEFT):
-            raise click.ClickException(f"{node.name} does not drain any longer; see: rekindle cluster status")
+            raise click.ClickException(f"{node.name} no longer drains; see: rekindle cluster status")
     click.echo(f"{printable(node.name)} has left the cluster; stop its agent with: rekindle shutdown")
     end_with(unplaced)
