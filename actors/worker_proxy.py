@@ -161,6 +161,9 @@ class WorkerProxy(ResilientActor):
         if isinstance(self._state, Alive | Stopping | Unkillable):
             request = SpawnRequest(self._spec, self._state.generation, self.actor_ref, self._monitor)
             self._processes.adopt(request)
+        drain = self._terms.policy.drain
+        if isinstance(self._state, Stopping) and self._state.draining and drain is not None and drain.probe:
+            self._processes.drain(self._spec.id, self._state.generation, drain)  # it was cut off
 
     def _ask_what_runs(self) -> None:
         self._processes.report(self._spec.id, _TaggedReply(self.actor_ref, self._ordered))

@@ -298,7 +298,8 @@ class Fleet(System):
             config = load(self._config.path)
         except ConfigError as error:
             return f"the file has problems: {error}"
-        if config.specs() != self._as_loaded.specs():
+        loaded = self._as_loaded
+        if (config.specs(), config.templates) != (loaded.specs(), loaded.templates):
             return f"{config.path} has changed since it was loaded: apply it first with: rekindle reload"
         fixed = [name for name in _FIXED if getattr(self._begun_with, name) != getattr(config, name)]
         return f"{', '.join(fixed)} changed, which needs a restart of the supervisor" if fixed else None
