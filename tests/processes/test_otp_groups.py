@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from tests.processes.crew import Crew, crew_in, group
+from tests.processes.real_groups import Crew, crew_in, group
 
 from rekindle.actors import Essential, GroupEscalated, GroupGivenUp
 

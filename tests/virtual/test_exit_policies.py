@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.virtual.conftest import SystemFactory
-from tests.virtual.groups.crew import crew, group, member, starts
+from tests.virtual.groups.virtual_groups import crew, group, member, starts
 from tests.virtual.simulated_system import W, lives, worker
 
 from rekindle.actors import GroupGivenUp, WorkerFailed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.virtual.groups.crew import crew, group, healthy, member, running, starts, stopped
+from tests.virtual.groups.virtual_groups import crew, group, healthy, member, running, starts, stopped
 from tests.virtual.simulated_system import SimulatedSystem, lives
 
 from rekindle.actors import Group, GroupGivenUp, GroupRestored, WorkerSpec

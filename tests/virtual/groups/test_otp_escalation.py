@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.virtual.groups.crew import crew, group, healthy, member, running, starts, stopped
+from tests.virtual.groups.virtual_groups import crew, group, healthy, member, running, starts, stopped
 from tests.virtual.simulated_system import SimulatedSystem, lives, uptimes, worker
 
 from rekindle.actors import (
