@@ -86,4 +86,6 @@ def distinct_periodic(jobs: Iterable[Periodic], served: Collection[str]) -> tupl
 
 def unserved(queue: str, served: Collection[str]) -> str:
     """Why jobs of a queue would never be taken."""
-    return "is a queue that no worker serves" + (nearest(queue, served) or f"; served: {', '.join(served)}")
+    return "is a queue that no worker serves" + (
+        nearest(queue, served) or f"; served: {', '.join(served) or 'none'}"
+    )
