@@ -44,9 +44,9 @@ class Crew:
         self._stack = ExitStack()
         self.system: System
 
-    def tell(self, event: Event) -> None:
+    def tell(self, message: Event) -> None:
         """Take an event of the system."""
-        self.events.append(event)
+        self.events.append(message)
 
     def member(self, name: str, body: str = "", **settings: Any) -> WorkerSpec:
         """A worker that notes its start, runs a shell script, says that it is up, and notes its stop."""

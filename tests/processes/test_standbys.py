@@ -147,7 +147,12 @@ def test_a_removed_worker_takes_its_standbys_along(run: Run) -> None:
 def test_no_standby_is_forked_while_memory_is_short(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     is_short = [True]
     asked: list[bool] = []
-    monkeypatch.setattr(STANDBYS + ".is_memory_short", lambda: asked.append(True) or is_short[0])
+
+    def is_memory_short() -> bool:
+        asked.append(True)
+        return is_short[0]
+
+    monkeypatch.setattr(STANDBYS + ".is_memory_short", is_memory_short)
     monkeypatch.setattr(STANDBYS + ".SHORT_AGAIN_S", 0.02)
     system = run(ready())
     first = healthy(system)

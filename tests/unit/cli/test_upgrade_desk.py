@@ -44,7 +44,7 @@ class BusyFleet:
 def desk_of(fleet: BusyFleet, launcher: Launcher, begun: list[CheckedUpgrade]) -> UpgradeDesk:
     nothing = cast("Any", None)
     made = UpgradeDesk(cast("Any", fleet), launcher, nothing, nothing, number=3, begin=begun.append)
-    made.check = lambda _python: CheckedUpgrade(("python",), "99.0")  # type: ignore[method-assign]
+    made.check = lambda python: CheckedUpgrade((python or "python",), "99.0")  # type: ignore[method-assign]
     return made
 
 
