@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -21,14 +23,14 @@ listen = "127.0.0.1:{port}"
 
 [worker.api]
 command = ["sleep", "1000"]
-count = 40
+count = 147
 
 [worker.steady]
 command = ["sleep", "1000"]
 env = {{ API_TOKEN = "hunter2" }}
 
 [worker.lost]
-command = ["sh", "-c", "exit 3"]
+command = ["sh", "-c", "echo $0; exit 3", "two words"]
 count = 2
 restart = {{ max_in_window = 1, initial_delay_s = 0, min_delay_s = 0 }}
 """
@@ -44,7 +46,7 @@ def browser() -> Iterator[Browser]:
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     with dashboard_in(tmp_path_factory.mktemp("many"), MANY) as dashboard:
         dashboard.running.wait_for("worker:lost:1", shown="failed")
-        dashboard.running.wait_for("worker:api:39", shown="healthy")
+        dashboard.running.wait_for("worker:api:146", shown="healthy")
         yield dashboard
 
 
@@ -75,21 +77,21 @@ def first_cells(page: Page) -> list[str]:
 
 def test_trouble_is_on_top_and_a_group_without_any_is_one_row(window: Window) -> None:
     window.wait_until(
-        "document.querySelector('[data-group=\"api\"] .group-count').textContent === '40/40 up'"
+        "document.querySelector('[data-group=\"api\"] .group-count').textContent === '147/147 up'"
     )
     assert first_cells(window.page) == ["lost", "worker:lost:0", "worker:lost:1", "api", "worker:steady:0"]
-    assert window.page.locator('[data-group="lost"]').inner_text().split("\n")[-1].endswith("2 failed")
+    assert window.page.locator('[data-group="lost"] .note').inner_text() == "2 failed"
 
 
 def test_a_group_opens_and_closes_with_the_keyboard(window: Window) -> None:
-    toggle = window.page.locator('[data-group="api"] button')
+    toggle = window.page.locator('[data-group="api"] .group-name')
     toggle.focus()
     window.page.keyboard.press("Enter")
-    window.wait_for_row("worker:api:39", "healthy")
+    window.wait_for_row("worker:api:146", "healthy")
     assert toggle.get_attribute("aria-expanded") == "true"
     assert first_cells(window.page)[4:7] == ["worker:api:0", "worker:api:1", "worker:api:2"]
     window.page.keyboard.press("Enter")
-    window.wait_until("document.querySelector('[data-worker=\"worker:api:39\"]') === null")
+    window.wait_until("document.querySelector('[data-worker=\"worker:api:146\"]') === null")
 
 
 def test_a_search_shows_workers_of_closed_groups(window: Window) -> None:
@@ -109,8 +111,41 @@ def test_a_column_sorts_the_workers(window: Window) -> None:
 
 def test_the_figures_count_what_is_up_and_failed(window: Window) -> None:
     figures = window.page.locator(".figures")
-    window.wait_until("document.querySelector('.figures').textContent.includes('41/43')")
+    window.wait_until("document.querySelector('.figures').textContent.includes('148/150')")
     assert "Failed\n2" in figures.inner_text()
+
+
+def test_the_lines_beside_the_figures_begin_before_the_page_was_opened(window: Window) -> None:
+    failed = "[...document.querySelectorAll('.figures > div')][1].querySelector('polyline')"
+    window.wait_until(f"{failed}.points.numberOfItems > 3")
+
+
+def test_a_worker_that_was_given_up_has_no_budget_left_and_uses_nothing(window: Window) -> None:
+    """After its window had passed it showed 0/1 restarts, and what its last process had used."""
+    window.wait_until(
+        'document.querySelector(\'[data-worker="worker:steady:0"] [data-label="Memory"]\')'
+        ".textContent.endsWith(' MB')"
+    )
+    cells = [window.row("worker:lost:0").locator(f'[data-label="{each}"]') for each in ("Restarts", "Memory")]
+    assert [each.inner_text() for each in cells] == ["1", "–"]
+
+
+def test_a_command_to_a_group_is_given_to_each_of_its_workers(window: Window) -> None:
+    window.page.get_by_role("button", name="Restart all workers of lost").click()
+    dialog = window.page.locator("#confirm")
+    assert "Restart 2 workers of lost?" in dialog.inner_text()
+    dialog.get_by_role("button", name="Restart", exact=True).click()
+    window.page.get_by_text("Restart lost: 2 of 2 workers done.").wait_for(timeout=PATIENCE_MS)
+
+
+def test_the_palette_has_commands_for_groups(window: Window) -> None:
+    window.page.keyboard.press("/")
+    window.page.keyboard.type("pause api")
+    assert window.page.get_by_role("option").first.inner_text() == "Pause api\n147 workers"
+    window.page.keyboard.press("Enter")
+    dialog = window.page.locator("#confirm")
+    assert "147 running processes will be stopped" in dialog.inner_text()
+    dialog.get_by_role("button", name="Cancel").click()
 
 
 def test_cpu_and_memory_are_in_the_table(window: Window) -> None:
@@ -132,18 +167,27 @@ def test_a_worker_page_draws_cpu_and_memory_as_curves(window: Window) -> None:
 def test_nothing_is_requested_twice_at_load_and_the_openapi_document_not_at_all(
     window: Window, requests: list[str]
 ) -> None:
-    window.wait_until("document.querySelector('.figures').textContent.includes('41/43')")
+    window.wait_until("document.querySelector('.figures').textContent.includes('148/150')")
     at_load = Counter(path.partition("?")[0] for path in requests if path)
     assert at_load["/info"] == at_load["/deaths"] == at_load["/events/log"] == 1
     assert "/openapi.json" not in at_load
 
 
-def test_a_worker_page_says_what_it_runs_and_shows_no_secret(window: Window) -> None:
+def test_a_worker_page_says_what_it_runs_and_shows_no_secret(dashboard: Dashboard, window: Window) -> None:
     window.page.evaluate("location.hash = '#/worker/worker%3Asteady%3A0'")
     window.wait_until("document.querySelector('.runs').textContent.includes('sleep 1000')")
     shown = window.page.locator(".runs").inner_text()
     assert "API_TOKEN" in shown
     assert "hunter2" not in window.page.locator("body").inner_text()
+    assert f"User\n{getpass.getuser()}" in shown
+    pid = dashboard.running.worker("worker:steady:0")["pid"]
+    assert f"Folder\n{os.readlink(f'/proc/{pid}/cwd')}\n" in shown
+
+
+def test_a_command_is_shown_as_a_shell_would_take_it(window: Window) -> None:
+    window.page.evaluate("location.hash = '#/worker/worker%3Alost%3A0'")
+    window.wait_until("document.querySelector('.runs').textContent.includes(\"'two words'\")")
+    assert "sh -c 'echo $0; exit 3' 'two words'" in window.page.locator(".runs").inner_text()
 
 
 def test_an_unknown_worker_is_one_sentence(window: Window) -> None:
@@ -197,7 +241,7 @@ def test_what_workers_use_is_sampled_only_where_it_is_shown(window: Window) -> N
     window.wait_until("document.querySelectorAll('tr.group').length === 10")
     assert eventually(lambda: asked(window, "/queues") == 2)
     assert asked(window, "/resources") == 0
-    window.page.locator('tr[data-group="g1"] button').click()
+    window.page.locator('tr[data-group="g1"] .group-name').click()
     assert eventually(lambda: asked(window, "/resources") == 1)
     window.page.unroute_all(behavior="ignoreErrors")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from ....errors import UnknownWorkerError
+from ....spec.worker_spec import WorkerSpec
 from ....views.bug_report import declared, without_secrets
 from ....views.setting_origin import Configuration
 from ...serving.json_values import view, view_type
@@ -25,7 +28,22 @@ class Declarations(msgspec.Struct, frozen=True):
 
 def declaration(request: Request) -> object:
     operator, id_ = request.operator, request.target
-    return without_secrets(declared(operator.spec(id_)), operator.secrets(id_))
+    spec = operator.spec(id_)
+    return without_secrets({**declared(spec), **_place(spec)}, operator.secrets(id_))
+
+
+def _place(spec: WorkerSpec) -> dict[str, object]:
+    """In which folder and as which user it runs, also if its declaration leaves that to the supervisor."""
+    home = "/"
+    with suppress(KeyError):  # a start fails with the reason
+        home = home if spec.user is None else pwd.getpwnam(spec.user).pw_dir
+    own = str(os.geteuid())
+    with suppress(KeyError):  # the user of a container need not have a name
+        own = pwd.getpwuid(os.geteuid()).pw_name
+    folder = home
+    with suppress(OSError):  # the supervisor's folder may have been removed
+        folder = spec.cwd or (os.getcwd() if spec.user is None else home)
+    return {"folder": folder, "runs_as": spec.user or own}
 
 
 def declarations(request: Request) -> object:

@@ -7,6 +7,7 @@ import { refreshAll, refreshWorker, signedOut, state } from "./store.js";
 import { count, signalName } from "./words.js";
 
 const TOAST_MS = 8_000;
+const AT_ONCE = 4; // commands to the workers of a group that are under way at the same time
 
 const ORDERS = {
   restart: { verb: "Restart", done: "restarts", danger: false,
@@ -25,8 +26,8 @@ const ORDERS = {
 };
 
 // A pause ends processes, or lets them idle: the dialog says which, and how many.
-function pauseMeans(id) {
-  const chosen = id === null ? [...state.workers.values()] : [state.workers.get(id)].filter(Boolean);
+function pauseMeans(id, several = [...state.workers.values()]) {
+  const chosen = id === null ? several : [state.workers.get(id)].filter(Boolean);
   const running = chosen.filter((worker) => worker.pid !== null && !worker.paused);
   const idle = running.filter((worker) => worker.pause_mode === "idle").length;
   const stopped = running.length - idle;
@@ -63,6 +64,53 @@ export function confirm(order, id = null) {
   const { means, danger, asksWhy } = ORDERS[order];
   askFirst({ verb: verb(order), name: id ?? "every worker", means: typeof means === "function" ? means(id) : means,
     danger, asksWhy, then: (body) => give(order, id, body) });
+}
+
+// The commands for the workers of a group, the likeliest first.
+export function ordersForAll(workers) {
+  return Object.keys(ORDERS).filter((order) => heedful(order, workers).length > 0);
+}
+
+// Those for which the command does something.
+function heedful(order, workers) {
+  return workers.filter((worker) => ordersFor(worker).includes(order) || (order === "restart" && !worker.paused));
+}
+
+export function groupButton(order, group, workersNow) {
+  return el("button", { type: "button", class: "order", "data-order": order, "aria-label": `${verb(order)} all workers of ${group}`,
+    onclick: () => confirmAll(order, group, workersNow()) }, verb(order));
+}
+
+// A command to every worker of a group.
+export function confirmAll(order, group, workers) {
+  const { means, danger, asksWhy } = ORDERS[order];
+  const chosen = heedful(order, workers);
+  const rolling = order === "restart" ? ` All at once: to restart one after the other, run: rekindle restart ${group} --rolling` : "";
+  const said = typeof means === "function" ? means(null, chosen) : `Each of them: ${means[0].toLowerCase()}${means.slice(1)}${rolling}`;
+  askFirst({ verb: verb(order), name: `${count(chosen.length, "worker")} of ${group}`, means: said, danger, asksWhy,
+    then: (body) => giveAll(order, group, chosen.map((worker) => worker.component_id), body) });
+}
+
+// A few at a time; the line at the end names a worker for which it failed.
+async function giveAll(order, group, ids, body) {
+  const what = `${verb(order)} ${group}`;
+  const done = toast(`${what} …`, "waiting");
+  const [left, failed] = [[...ids], []];
+  async function next() {
+    for (let id = left.shift(); id !== undefined; id = left.shift()) {
+      try {
+        await post(workerPath(id, order), body);
+      } catch (problem) {
+        if (!(problem instanceof Problem)) throw problem;
+        if (problem.status === 401) return signedOut();
+        failed.push(`${id}: ${problem.message}`);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  const told = `${what}: ${ids.length - failed.length} of ${count(ids.length, "worker")}`;
+  done(failed.length ? `${told}; ${failed[0]}${failed.length > 1 ? `, and ${failed.length - 1} more` : ""}` : `${told} done.`, failed.length ? "bad" : "good");
+  refreshAll();
 }
 
 async function give(order, id, body) {

@@ -34,11 +34,15 @@ function line(name) {
     say(next, [
       `for ${elapsed(breaker.open_for_ms + passed)}`,
       `${count(breaker.held.length, "worker")} held back`,
-      breaker.canary === null
-        ? `canary ${until(Math.max(0, breaker.next_try_in_ms - passed))}`
-        : `${breaker.canary} is the canary`,
+      canaryOf(breaker),
     ].join(" · "));
   }
 
   return { node, update };
+}
+
+// Which worker is tried, or when the next one is; its clock goes on.
+export function canaryOf(breaker) {
+  const passed = Math.max(0, clock() - breaker.at);
+  return breaker.canary === null ? `canary ${until(Math.max(0, breaker.next_try_in_ms - passed))}` : `${breaker.canary} is the canary`;
 }

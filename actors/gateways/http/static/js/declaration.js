@@ -19,8 +19,8 @@ export function declaration() {
 
 function lines(found) {
   const given = [
-    found.python ? ["Function", found.python] : ["Command", (found.command ?? []).join(" ")],
-    ["Folder", found.cwd], ["User", found.user],
+    found.python ? ["Function", found.python] : ["Command", (found.command ?? []).map(quoted).join(" ")],
+    ["Folder", found.folder ?? found.cwd], ["User", found.runs_as ?? found.user],
     ["Variables", (found.env ?? []).join(", ")], ["Inherits", (found.inherit_env ?? []).join(", ")],
     ["After", (found.after ?? []).join(", ")],
     ["Restart", settings(found.restart)], ["Health", found.reports_health ? settings(found.health) : null],
@@ -29,9 +29,22 @@ function lines(found) {
   return given.filter(([, text]) => text);
 }
 
-// Only what is set: `max_in_window = 5, window_s = 300`.
+// Only what is set, as in the file: `max_in_window = 5, restart_on = "always"`.
 function settings(table) {
-  if (!table) return null;
-  const set = Object.entries(table).filter(([, value]) => value !== null && value !== false && String(value) !== "");
-  return set.map(([name, value]) => `${name} = ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
+  return table ? inside(table).join(", ") : null;
+}
+
+function inside(table) {
+  const isSet = (value) => value !== null && value !== false && value !== "" && (typeof value !== "object" || Object.keys(value).length > 0);
+  return Object.entries(table).filter(([, value]) => isSet(value)).map(([name, value]) => `${name} = ${asToml(value)}`);
+}
+
+function asToml(value) {
+  if (Array.isArray(value)) return `[${value.map(asToml).join(", ")}]`;
+  return typeof value === "object" ? `{ ${inside(value).join(", ")} }` : JSON.stringify(value);
+}
+
+// A word of the command as a shell would take it.
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,7 @@
 // The numbers at the top: how many workers are up, failed, restarted, and how many jobs are done.
 
 import { el, mark, say, svg } from "./dom.js";
+import { levels } from "./levels.js";
 import { shown, state, supervisorsNow } from "./store.js";
 
 const HOUR_MS = 3_600_000;
@@ -10,8 +11,9 @@ const LINE_MS = 5 * MINUTE_MS; // what a line shows
 const SAMPLE_MS = 5_000;
 const LEAST_MS = 5_000; // over a shorter time a rate means nothing
 
-// What this page saw since it was opened, for the lines beside the numbers.
+// For the lines beside the numbers: what this page saw, and before that what the events tell.
 const past = { up: [], failed: [], jobs: [] };
+let isRemembered = false;
 
 export function figures() {
   const parts = { up: figure("Up"), failed: figure("Failed"), restarts: figure("Restarts in the last hour"), jobs: figure("Jobs a minute") };
@@ -20,6 +22,7 @@ export function figures() {
   function update(workers) {
     const of = (...words) => workers.filter((worker) => words.includes(shown(worker))).length;
     const now = { up: of("healthy"), failed: of("failed"), jobs: perMinute([...state.queues.values()]) };
+    if (!isRemembered && workers.length > 0 && state.info !== null) remember(workers);
     if (workers.length > 0 && state.connection === "live") Object.keys(past).forEach((name) => now[name] !== null && sample(past[name], now[name]));
     parts.up.show(`${now.up}/${workers.length}`, now.up < workers.length ? "some" : "none");
     parts.up.line(past.up);
@@ -43,6 +46,12 @@ function sample(samples, value) {
   if (last !== undefined && last.value !== value) samples.push({ at: now, value: last.value }); // a step, not a slope
   samples.push({ at: now, value });
   while (samples.length > 1 && now - samples[1].at > LINE_MS) samples.shift();
+}
+
+// What was before the page was opened.
+function remember(workers) {
+  isRemembered = true;
+  for (const [name, samples] of Object.entries(levels(workers, LINE_MS))) past[name] = [...samples, ...past[name]];
 }
 
 function figure(text) {
@@ -74,7 +83,7 @@ function figure(text) {
     const values = samples.map((each) => each.value);
     const [least, most] = [Math.min(...values), Math.max(...values)];
     if (!spark.firstChild) spark.append(svg("svg", { viewBox: "0 0 90 22", preserveAspectRatio: "none", class: "spark-line" }, stroke));
-    mark(node, "title", "In the last minutes, since this page was opened");
+    mark(node, "title", "In the last five minutes");
     if (values.length < 2 || least === most) return mark(stroke, "points", "");
     const now = performance.now();
     const at = (sampled) => `${Math.max(0, 90 * (1 - (now - sampled.at) / LINE_MS)).toFixed(1)},${(20 - (18 * (sampled.value - least)) / (most - least)).toFixed(1)}`;

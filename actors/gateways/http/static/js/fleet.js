@@ -2,16 +2,16 @@
 
 import { button, ordersFor } from "./actions.js";
 import { alerts } from "./alerts.js";
-import { breakers } from "./breakers.js";
+import { breakers, canaryOf } from "./breakers.js";
 import { byId, el, mark, say } from "./dom.js";
 import { feed } from "./feed.js";
 import { figures } from "./figures.js";
-import { gauge } from "./gauge.js";
+import { budgetOf, gauge } from "./gauge.js";
 import { CALM, grouped, groupRow, MOST_OPEN } from "./groups.js";
 import { nodes } from "./nodes.js";
 import { queues } from "./queues.js";
 import { rollouts } from "./rollouts.js";
-import { mayOrder, nextAttempt, shown, state, tightest, uptime } from "./store.js";
+import { mayOrder, nextAttempt, shown, state, supervisorsNow, uptime } from "./store.js";
 import { timeline } from "./timeline.js";
 import { usages } from "./usages.js";
 import { count, elapsed, number, until } from "./words.js";
@@ -225,7 +225,7 @@ function row(id) {
     say(place, worker.node ?? "");
     say(pid, worker.pid === null ? "–" : String(worker.pid));
     say(job, worker.current_job === null ? "–" : String(worker.current_job));
-    budget.update(tightest(worker.budget));
+    budget.update(budgetOf(worker));
     const wanted = mayOrder() ? ordersFor(worker).slice(0, 2) : [];
     if (wanted.join() !== shownOrders) {
       shownOrders = wanted.join();
@@ -255,7 +255,17 @@ export function noteOf(worker) {
   const next = nextAttempt(worker);
   if (next !== null) return `next attempt ${until(next)}` + (worker.last_error ? `: ${worker.last_error}` : "");
   if (worker.paused) return worker.pause_reason || (worker.pid === null ? "" : "paused");
+  if (worker.shown === "scheduled" && worker.schedule) return nextRun(worker.schedule);
+  const breaker = worker.pid === null && state.breakers.find(({ held }) => held.includes(worker.component_id));
+  if (breaker) return `held back by breaker ${breaker.name}: ${breaker.why}; ${canaryOf(breaker)}`;
   if (worker.shown === "starting" && worker.not_ready?.length) return `not ready: ${worker.not_ready.join("; ")}`;
   if (worker.pid !== null && worker.shown !== "stopping") return "";
   return ["stopped", "stopping"].includes(worker.why_code) ? "" : worker.why;
+}
+
+// When it runs next, and how its latest run ended if that needs attention; its clock goes on.
+function nextRun({ next_due_wall_ms: due, last, overdue }) {
+  const next = `next run ${until(due - supervisorsNow())}`;
+  if (overdue) return `${next}; overdue: ${last?.detail || "it has not succeeded for two periods"}`;
+  return last?.state === "failed" ? `${next}; the latest one failed: ${last.detail}` : next;
 }

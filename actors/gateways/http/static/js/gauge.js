@@ -1,6 +1,7 @@
 // Used restarts against the budget: a pip for each allowed restart, or a bar if there are many.
 
 import { el, mark, say } from "./dom.js";
+import { tightest } from "./store.js";
 import { count } from "./words.js";
 
 const MOST_PIPS = 10;
@@ -26,6 +27,11 @@ export function gauge() {
   }
 
   return { node, update };
+}
+
+// The limit that a worker is nearest to. One that was given up has none any more: its window passes, as in `rekindle status`.
+export function budgetOf(worker) {
+  return worker.shown === "failed" ? { used: worker.restart_count, most: null, what: "in all" } : tightest(worker.budget);
 }
 
 function level(used, most) {

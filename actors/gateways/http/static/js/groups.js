@@ -1,12 +1,14 @@
 // The workers of one table of the file together: `api 58/60`, trouble first.
 
+import { groupButton, ordersForAll } from "./actions.js";
 import { el, mark, say } from "./dom.js";
-import { nextAttempt, shown, uptime } from "./store.js";
+import { mayOrder, nextAttempt, shown, state, uptime } from "./store.js";
 
 export const MOST_OPEN = 30; // with more workers, groups without trouble are closed at first
 export const CALM = 4; // the rank of a status that needs no attention
 
 const RANKS = { failed: 0, crashed: 1, stopping: 2, starting: 3 };
+const IN_ROWS = ["restart", "pause", "resume"];
 const UP = new Set(["healthy", "done", "scheduled"]);
 
 export function rank(worker) {
@@ -74,10 +76,18 @@ export function groupRow(name, choose) {
     arrow, el("bdi", {}, name));
   const counted = el("span", { class: "group-count" });
   const note = el("span", { class: "note" });
+  const orders = el("td", { class: "orders" });
   const node = el("tr", { class: "group", "data-group": name },
-    el("th", { scope: "rowgroup", colspan: 9 }, toggle, el("i", { class: "dot", "aria-hidden": "true" }), counted, note));
+    el("th", { scope: "rowgroup", colspan: 8 }, toggle, el("i", { class: "dot", "aria-hidden": "true" }), counted, note), orders);
+  const all = () => [...state.workers.values()].filter((worker) => groupOf(worker.component_id) === name); // also those that a filter hides
+  let shownOrders = "";
 
   function update({ workers, worst }, open) {
+    const wanted = mayOrder() ? ordersForAll(workers).filter((order) => IN_ROWS.includes(order)).slice(0, 2) : [];
+    if (wanted.join() !== shownOrders) {
+      shownOrders = wanted.join();
+      orders.replaceChildren(...wanted.map((order) => groupButton(order, name, all)));
+    }
     mark(toggle, "aria-expanded", String(open));
     mark(node, "data-status", Object.keys(RANKS).find((word) => RANKS[word] === worst) ?? "healthy");
     const up = workers.filter((worker) => UP.has(shown(worker))).length;

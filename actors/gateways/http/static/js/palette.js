@@ -1,11 +1,12 @@
 // The command palette: / or Ctrl-K, a few letters, Enter. It finds workers, groups, queues, jobs by
 // their number, pages, and the commands for a worker.
 
-import { confirm, ordersFor, verb } from "./actions.js";
+import { confirm, confirmAll, ordersFor, ordersForAll, verb } from "./actions.js";
 import { byId, el, mark, say } from "./dom.js";
 import { groupOf } from "./groups.js";
 import { PAGES } from "./pages.js";
 import { mayOrder, shown, state } from "./store.js";
+import { count } from "./words.js";
 
 const MOST = 12;
 
@@ -99,5 +100,17 @@ function entries(words) {
 function commands(workers) {
   const all = state.system.paused ? "resume" : "pause";
   return [{ text: `${verb(all)} all`, kind: "command", run: () => confirm(all) },
+    ...groupsOf(workers).flatMap(([name, members]) => ordersForAll(members).map((order) => ({ text: `${verb(order)} ${name}`, kind: count(members.length, "worker"),
+      run: () => confirmAll(order, name, members) }))),
     ...workers.flatMap((worker) => ordersFor(worker).map((order) => ({ text: `${verb(order)} ${worker.component_id}`, kind: "command", run: () => confirm(order, worker.component_id) })))];
+}
+
+// The groups of more than one worker.
+function groupsOf(workers) {
+  const groups = new Map();
+  for (const worker of workers) {
+    const name = groupOf(worker.component_id);
+    groups.set(name, [...(groups.get(name) ?? []), worker]);
+  }
+  return [...groups].filter(([, members]) => members.length > 1);
 }

@@ -113,16 +113,17 @@ export function timeline({ only = null } = {}) {
       for (const death of lane.deaths.toReversed()) {
         const x = u.valToPos(death.died_at_wall_ms / 1000, "x", true);
         points.push({ x: x / unit, y: y / unit, death });
-        deathMark(ctx, x, y, death.action === "mark_failed", unit);
+        deathMark(ctx, x, y, markOf(death), unit);
       }
     });
     ctx.restore();
   }
 
-  function deathMark(ctx, x, y, failed, unit) {
-    const r = (failed ? 5.5 : 4) * unit;
+  function deathMark(ctx, x, y, kind, unit) {
+    const failed = kind === "failed";
+    const r = (failed ? 5.5 : kind === "done" ? 3 : 4) * unit;
     ctx.beginPath();
-    ctx.fillStyle = colour(failed ? "failed" : "crashed");
+    ctx.fillStyle = colour(kind === "done" ? "alive-past" : kind);
     ctx.strokeStyle = colour("surface");
     ctx.lineWidth = 1.5 * unit;
     if (failed) ctx.rect(x - r, y - r, 2 * r, 2 * r);
@@ -155,7 +156,7 @@ export function timeline({ only = null } = {}) {
 
 // The shortest range that shows all deaths, unless the user chooses one; a day at most.
 function fitting(only) {
-  const oldest = state.deaths.findLast((death) => only === null || death.component_id === only);
+  const oldest = state.deaths.findLast((death) => (only === null ? markOf(death) !== "done" : death.component_id === only));
   const begun = (state.info?.started_at_wall_ms ?? 0);
   const age = (supervisorsNow() - (oldest === undefined ? Math.max(begun, supervisorsNow() - 300_000) : oldest.died_at_wall_ms)) / 1000;
   return (RANGES.slice(0, 6).find(([, seconds]) => seconds >= age) ?? RANGES[5])[1];
@@ -176,12 +177,13 @@ function timeLabel(seconds, step) {
   return when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
 }
 
-// A lane for every worker that died in this range, the latest death first; or for one worker alone.
+// A lane for every worker that died in this range, the latest death first; or for one worker alone, with its
+// runs that ended well.
 function lanesOf(only, from, now) {
   const deaths = new Map();
   for (const death of state.deaths) {
     if (only !== null && death.component_id !== only) continue;
-    if (only === null && death.died_at_wall_ms < from) continue;
+    if (only === null && (death.died_at_wall_ms < from || markOf(death) === "done")) continue;
     if (!deaths.has(death.component_id)) deaths.set(death.component_id, []);
     deaths.get(death.component_id).push(death);
   }
@@ -198,3 +200,8 @@ function livesOf(id, deaths, now) {
   return lives;
 }
 
+// A task or a run that ended well has not crashed.
+function markOf({ action, reason }) {
+  if (action === "mark_failed") return "failed";
+  return action === "none" && reason === "done" ? "done" : "crashed";
+}

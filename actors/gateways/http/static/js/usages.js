@@ -30,7 +30,10 @@ export function usages(changed, isShown = () => true) {
 
   const timer = setInterval(sample, EVERY_MS);
   look();
-  return { of: (id) => found.get(id), past: (id) => past.get(id) ?? [], look, stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
+  // A worker without a process uses nothing: what was measured was its former one.
+  const of = (id) => (state.workers.get(id)?.pid === null ? undefined : found.get(id));
+
+  return { of, past: (id) => past.get(id) ?? [], look, stop: () => ((stopped = true), clearInterval(timer), clearTimeout(first)) };
 }
 
 function keep(found) {
