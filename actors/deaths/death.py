@@ -9,6 +9,7 @@ import msgspec
 
 from .evidence import Remains
 from .last_error import last_error
+from .left_processes import left_running
 
 
 class Cause(StrEnum):
@@ -115,9 +116,13 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """How it died, with the last error that it wrote: `exited with code 98 (cannot bind to port 80)`."""
-        error = self.last_error
-        return f"{self} ({error})" if error else str(self)
+        """How it died, with the last error that it wrote: `exited with code 98 (cannot bind to port 80)`.
+
+        Of a program that daemonised: `exited with code 0 (left process 7: does it daemonise?)`.
+        """
+        left = None if self.remains is None else self.remains.left
+        more = self.last_error or left_running(self.exit, self.uptime_ms, left)
+        return f"{self} ({more})" if more else str(self)
 
     @property
     def ended_well(self) -> bool:

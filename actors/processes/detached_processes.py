@@ -19,6 +19,7 @@ from rekindle.worker.guardian import is_zombie, marked_processes, marked_start
 from ..deaths.death import Exit
 from ..deaths.left_processes import daemon_hint, listed
 from ..runtime.lanes import Call
+from ..spec.program import Command
 from .child import Child
 from .spawn.start_marks import StartMarks
 from .strays import children_of, descendants_of, kill
@@ -48,7 +49,9 @@ class DetachedProcesses:
         left = self._left_by(child)
         child.left = tuple(left)
         if left:
-            hint = daemon_hint(child.exit or Exit(), round(child.lived_s * 1000), left)
+            run = child.request.spec.run
+            command = run.argv if isinstance(run, Command) else ()
+            hint = daemon_hint(child.exit or Exit(), round(child.lived_s * 1000), left, command)
             what = hint or f"left {listed(left)}; the supervisor ends what is left"
             logger.bind(worker=child.id).warning("processes: {} {}", child.id, what)
         self._continue(child, left, then, time.monotonic() + MOST_S)

@@ -38,6 +38,7 @@ from ..processes.spawn.spawner import environment_of
 from ..processes.watch.output_tail import MOST_LINES as TAIL_LINES
 from ..processes.watch.transcript import OutputLine, OutputLines, lines_of
 from ..runtime.resilient_actor import tell
+from ..spec.program import Command
 from ..spec.worker_spec import WorkerSpec
 from ..views.bug_report import cleaner, secrets_of
 from ..views.diagnosis import WorkerDiagnosis, diagnosis
@@ -134,6 +135,7 @@ class SystemView:
             if worker.current_job is not None:
                 jobs = self._history.jobs_of(component_id, worker.generation)
         groups = tuple(each for each in report.groups if component_id in each.workers)
+        run = self.spec(component_id).run
         text = explain(
             worker,
             deaths,
@@ -144,6 +146,7 @@ class SystemView:
             rollouts=report.rollouts,
             sockets=self._sockets_of(component_id),
             jobs=jobs,
+            command=run.argv if isinstance(run, Command) else (),
         )
         found = diagnosis(
             worker,

@@ -66,6 +66,7 @@ def explain(
     rollouts: Sequence[RolloutStatus] = (),
     sockets: Mapping[str, str] | None = None,
     jobs: Sequence[JobView] = (),
+    command: Sequence[str] = (),
 ) -> str:
     """Explain one worker, one sentence per line.
 
@@ -79,11 +80,12 @@ def explain(
         rollouts: all rollouts, also those that have ended.
         sockets: where its sockets listen, by name.
         jobs: the jobs of queues that it executes.
+        command: what it runs, if that is a command.
     """
     # What workers wrote is in them: a line end must not look like the beginning of another sentence.
     served = [f"It serves the socket {name} on {where}." for name, where in (sockets or {}).items()]
     others = (*served, *_rollouts(worker.component_id, rollouts), *map(group_words, reversed(groups)))
-    sentences = [*_sentences(worker, deaths, bundle, stop, jobs), *others]
+    sentences = [*_sentences(worker, deaths, bundle, stop, jobs, command), *others]
     advice = _resuming(worker, everything_paused) if worker.paused else _advice(worker, groups)
     return "\n".join(map(printable, (*sentences, *filter(None, (advice,)))))
 
@@ -105,6 +107,7 @@ def _sentences(
     bundle: Bundle | None,
     stop: Stopped | None,
     jobs: Sequence[JobView],
+    command: Sequence[str],
 ) -> Iterator[str]:
     yield _stopped(worker, stop) if worker.why_code == Rest.STOPPED else _state(worker)
     if worker.schedule is not None:
@@ -126,7 +129,7 @@ def _sentences(
     if bundle is not None:
         yield from _last_lines(bundle, worker.failure_reason or "")
         yield f"More: rekindle history {worker.component_id} --bundle last"
-    if deaths and worker.pid is None and (hint := _daemon_hint(deaths[0], bundle)):
+    if deaths and worker.pid is None and (hint := _daemon_hint(deaths[0], bundle, command)):
         yield f"It {hint}"
     elif bundle is not None and bundle.left:
         yield f"It left {listed(bundle.left)}, which Rekindle ended."
@@ -201,11 +204,11 @@ def _last_lines(bundle: Bundle, said: str) -> Iterator[str]:
     yield from (f"  {line}" for line in lines)
 
 
-def _daemon_hint(death: DeathRecord, bundle: Bundle | None) -> str:
+def _daemon_hint(death: DeathRecord, bundle: Bundle | None, command: Sequence[str]) -> str:
     if death.cause is not Cause.EXITED:
         return ""
     left = None if bundle is None else bundle.left
-    return daemon_hint(Exit(death.exit_code, death.signal), death.uptime_ms, left)
+    return daemon_hint(Exit(death.exit_code, death.signal), death.uptime_ms, left, command)
 
 
 def _how(death: DeathRecord, bundle: Bundle | None) -> str:

@@ -98,10 +98,16 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     receiver: Receiver, logs: list[str]
 ) -> None:
     receiver.answers = [500] * 3
-    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
+    sink = Route(WebhookSink(receiver.url), name="pager")
+    with AlertNotifier([sink], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened(1))
+        assert eventually(lambda: [(each.connected, each.dropped) for each in notifier.states()] == [(False, 1)])
+        assert notifier.states()[0].detail == "the receiver replied with status 500"
         notifier.tell(opened(2))
         assert eventually(lambda: [request.document["id"] for request in receiver.requests] == [1, 1, 1, 2])
+        assert eventually(lambda: notifier.states()[0].connected)
+    [state] = notifier.states()
+    assert (state.name, state.delivered, state.dropped, state.detail) == ("alert sink pager", 1, 1, "")
     assert sum("alert 1 was not sent to webhook 127.0.0.1" in line for line in logs) == 1
 
 

@@ -27,7 +27,7 @@ COMMANDS = [
     ("timeline", "worker:sound:0"),
     ("audit",),
     ("alerts", "--all"),
-    ("events", "--since", "0", "--limit", "3"),
+    ("events", "--after", "0", "--limit", "3"),
     ("events", "--topics", "event:worker_failed:*"),
 ]
 

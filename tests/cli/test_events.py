@@ -33,7 +33,7 @@ def test_events_are_shown_with_their_number_whom_they_are_about_and_what(every_s
 
 
 def test_events_as_json_are_one_document(every_state: Client) -> None:
-    document = every_state("events", "--since", "2", "--limit", "3", "--json").document
+    document = every_state("events", "--after", "2", "--limit", "3", "--json").document
     assert [event["id"] for event in document["events"]] == [3, 4, 5]
     assert document["next_after"] == 5
 
@@ -77,7 +77,7 @@ def line(process: subprocess.Popen[str]) -> dict[str, Any]:
 def test_what_follows_goes_on_across_a_restart_of_the_supervisor_without_a_gap(run: Run) -> None:
     running = run('[worker.web]\ncommand = ["sleep", "1000"]\n')
     running.wait_for("worker:web:0", status="healthy")
-    with following(client_of(running), "--json", "--since", "0") as process:
+    with following(client_of(running), "--json", "--after", "0") as process:
         first = line(process)
         assert first["id"] == 1
         os.kill(pid_of(running), signal.SIGKILL)
@@ -121,7 +121,14 @@ def test_states_that_are_asked_for_without_following_them_are_refused(every_stat
 
 
 def test_an_empty_result_is_reported(every_state: Client) -> None:
-    assert every_state("events", "--since", "100000").out == "There are no events after #100000.\n"
+    assert every_state("events", "--after", "100000").out == "There are no events after #100000.\n"
+
+
+def test_a_number_after_since_is_still_the_number_of_an_event_and_says_so(every_state: Client) -> None:
+    done = every_state("events", "--since", "2", "--limit", "3", "--json")
+    assert [event["id"] for event in done.document["events"]] == [3, 4, 5]
+    assert "write --after 2, or 2s for a time" in done.err
+    assert every_state("events", "--since", "1h", "--after", "2").code == 2
     none = every_state("events", "--topics", "event:stood_down:*").out
     assert none == "None of the latest events matches these topics.\n"
 

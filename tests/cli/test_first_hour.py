@@ -66,9 +66,9 @@ def test_events_are_shown_since_a_time_or_a_number(every_state: Client) -> None:
     hour = every_state("events", "--since", "1h", "--limit", "1000", "--json").document["events"]
     assert [event["id"] for event in hour][:2] == [1, 2]
     assert every_state("events", "--since", "0.001s").out == "There are no events in that time.\n"
-    assert every_state("events", "--since", "1", "--json").document["events"][0]["id"] == 2
+    assert every_state("events", "--after", "1", "--json").document["events"][0]["id"] == 2
     refused = every_state("events", "--since", "soon")
-    assert "'soon' is neither the number of an event nor a time" in refused.err
+    assert "'soon' is not a time; write 90s, 30m, 2h or 1d" in refused.err
 
 
 def test_the_output_of_a_silent_worker_says_so(every_state: Client) -> None:

@@ -118,9 +118,11 @@ def test_a_program_that_daemonises_leaves_no_copies_and_log_and_explanation_say_
     running.wait_for("worker:daemon:0", shown="failed")
     assert len(numbers(pids)) == DEATHS
     assert all(ended(pid) for pid in numbers(pids))
-    hint = f"and left process {numbers(pids)[0]}: does it daemonise? Run it in the foreground."
+    hint = f"and left process {numbers(pids)[0]}: does it daemonise? Run it in the foreground: leave out &"
     assert hint in running.text()
-    hint = f"and left process {numbers(pids)[-1]}: does it daemonise? Run it in the foreground."
+    failure = running.worker("worker:daemon:0")["failure_reason"]
+    assert f"exited with code 0 (left process {numbers(pids)[-1]}: does it daemonise?)" in failure
+    hint = f"and left process {numbers(pids)[-1]}: does it daemonise? Run it in the foreground: leave out &"
     # The last death may still be on its way into the database.
     assert eventually(lambda: hint in str(running.client.get("/workers/worker:daemon:0/explain")))
 

@@ -13,6 +13,8 @@ from loguru import logger
 
 from ...messages import AlertChanged
 from ...ports import Clock
+from ..delivery_state import now_ms
+from ..gateway_state import GatewayState
 from .notification import Filter, Notification, SinkRateLimit
 
 RETRY_DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -36,6 +38,8 @@ class Route:
 
     sink: Sink
     filter: Filter = Filter()
+    name: str = ""
+    """The name of the sink in the file."""
 
 
 class AlertNotifier:
@@ -56,6 +60,10 @@ class AlertNotifier:
     ) -> None:
         for queue in self._queues:
             queue.end()
+
+    def states(self) -> tuple[GatewayState, ...]:
+        """How each sink fares."""
+        return tuple(queue.state() for queue in self._queues)
 
     def tell(self, message: object) -> None:
         """Receive an event."""
@@ -78,6 +86,10 @@ class _SinkQueue:
         self._ended = False
         self._failing = False
         """Whether the log says that the sink fails."""
+        self._delivered = self._dropped = 0
+        self._problem: str | None = None
+        """Why the latest attempt failed."""
+        self._since_wall_ms = now_ms()
         self._thread = threading.Thread(target=self._run, name="rekindle-alerts", daemon=True)
 
     def start(self) -> None:
@@ -93,6 +105,18 @@ class _SinkQueue:
             logger.warning("alerts: the end leaves {} messages unsent to {}", unsent, str(self._route.sink))
         self._thread.join(1.0)
 
+    def state(self) -> GatewayState:
+        """Whether the receiver takes what it is sent; a sink that has sent nothing yet has no problem."""
+        return GatewayState(
+            name=f"alert sink {self._route.name}".rstrip(),
+            connected=self._problem is None,
+            detail=self._problem or "",
+            since_wall_ms=self._since_wall_ms,
+            delivered=self._delivered,
+            dropped=self._dropped,
+            waiting=len(self._waiting),
+        )
+
     def take(self, notification: Notification) -> None:
         """Queue a notification, if the filter and the rate limit allow it; never blocks."""
         if not self._route.filter.wants(notification):
@@ -106,6 +130,7 @@ class _SinkQueue:
             self._waiting.append(replace(notification, withheld=withheld))
             if len(self._waiting) > MOST_WAITING:
                 self._waiting.popleft()
+                self._dropped += 1
                 logger.warning(
                     "alerts: {} is too slow; its oldest message was dropped", str(self._route.sink)
                 )
@@ -124,15 +149,23 @@ class _SinkQueue:
         alert, sink = notification.alert.id, str(self._route.sink)
         for delay in (*self._delays, None):
             failure = self._try(notification)
+            self._note(None if failure is None else str(failure) or repr(failure))
             if failure is None:
                 self._failing = False
+                self._delivered += 1
                 return
             if delay is not None and not self._failing:
                 self._failing = True
                 logger.warning("alerts: alert {} is sent again to {}: {}", alert, sink, repr(failure))
             if delay is None or self._pause(delay):
+                self._dropped += 1
                 logger.warning("alerts: alert {} was not sent to {}: {}", alert, sink, repr(failure))
                 return
+
+    def _note(self, problem: str | None) -> None:
+        if (problem is None) != (self._problem is None):
+            self._since_wall_ms = now_ms()
+        self._problem = problem
 
     def _try(self, notification: Notification) -> Exception | None:
         """Send it; returns the error, if there was one."""

@@ -49,7 +49,8 @@ def give(ids: Sequence[str], order: Order, sentence: Sentence, *, as_json: bool,
         if isinstance(answer, ControlError):
             code = code or exit_code(answer)
             results.append({**_named(id_), "result": answer.error or "failed", "message": str(answer)})
-            say(f"{answer}{_remedy(answer, id_)}")
+            about = "" if not id_ or id_ in str(answer) else f"{printable(id_)}: "
+            say(f"{about}{answer}{_remedy(answer, id_)}")
             continue
         results.append({**_named(id_), **answer})
         if answer["detail"].get("gone") is False:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rekindle.actors.gateways.settings.http_settings import HttpSettings
     from rekindle.actors.gateways.settings.sink_settings import SinkSettings
     from rekindle.actors.gateways.sinks.notification import Filter
-    from rekindle.actors.gateways.sinks.notifier import Sink
+    from rekindle.actors.gateways.sinks.notifier import AlertNotifier, Sink
 
     from ..config import Config
     from ..config.tables.alert_sinks import AlertSettings
@@ -33,6 +33,7 @@ class EventGateways:
     def __init__(self) -> None:
         self._gateways: tuple[Gateway, ...] = ()
         self._metrics: Metrics | None = None
+        self._sinks: AlertNotifier | None = None
 
     def open(self, fleet: Fleet, config: Config, stack: ExitStack) -> None:
         """Open the configured gateways until the stack is left. Call it before any worker starts.
@@ -65,8 +66,26 @@ class EventGateways:
             self._metrics.cluster = operator
 
     def states(self) -> tuple[GatewayState, ...]:
-        """The state of each gateway."""
-        return tuple(gateway.state() for gateway in self._gateways)
+        """The state of each gateway, and of each sink of alerts."""
+        sinks = () if self._sinks is None else self._sinks.states()
+        return (*(gateway.state() for gateway in self._gateways), *sinks)
+
+    def send_alerts(self, system: System, settings: AlertSettings, stack: ExitStack) -> None:
+        """Send alerts to the configured sinks until the stack is left.
+
+        Raises:
+            GatewayError: the secret of a webhook cannot be read, or other users can read it.
+        """
+        if not settings.sinks:
+            return
+        from rekindle.actors.gateways.sinks import AlertNotifier, Route
+        from rekindle.actors.runtime.thread_runtime import RealClock
+
+        routes = [Route(sink_of(each), _filter(each), each.name) for each in settings.sinks]
+        self._sinks = AlertNotifier(routes, RealClock())
+        stack.enter_context(self._sinks)
+        system.subscribe(self._sinks)
+        stack.callback(system.unsubscribe, self._sinks)
 
     def metrics_text(self) -> bytes | None:
         """The metrics, if they are enabled."""
@@ -93,24 +112,6 @@ def serve_http(
     if sys.stderr is not None and sys.stderr.isatty():
         logger.info("http: link to view: {}", server.link(Role.VIEWER))
     return server
-
-
-def send_alerts(system: System, settings: AlertSettings, stack: ExitStack) -> None:
-    """Send alerts to the configured sinks until the stack is left.
-
-    Raises:
-        GatewayError: the secret of a webhook cannot be read, or other users can read it.
-    """
-    if not settings.sinks:
-        return
-    from rekindle.actors.gateways.sinks import AlertNotifier, Route
-    from rekindle.actors.runtime.thread_runtime import RealClock
-
-    routes = [Route(sink_of(each), _filter(each)) for each in settings.sinks]
-    notifier = AlertNotifier(routes, RealClock())
-    stack.enter_context(notifier)
-    system.subscribe(notifier)
-    stack.callback(system.unsubscribe, notifier)
 
 
 def sink_of(settings: SinkSettings) -> Sink:

@@ -37,7 +37,7 @@ from rekindle.persistence import MemoryStore
 
 from ..config import Config
 from .fleet import Fleet
-from .gateways import send_alerts, serve_http
+from .gateways import serve_http
 from .log import EventLogger
 from .membership import fleet_class, join_cluster, operator_of, with_shared_jobs
 from .platform.detached import end_strays
@@ -121,7 +121,7 @@ def _prepared(
     desk = UpgradeDesk(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
     desk.spared, runner.desk, fleet.upgrades = spared, desk, desk
     runner.listen()
-    send_alerts(fleet, config.alerts, stack)
+    fleet.event_gateways.send_alerts(fleet, config.alerts, stack)
     operator = operator_of(fleet, config)
     _serve(config, fleet, operator, desk, left, stack)
     join_cluster(fleet, config, store, jobs, operator)

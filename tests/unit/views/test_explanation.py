@@ -222,6 +222,24 @@ def test_what_a_program_left_tells_whether_it_daemonises(
     assert hint in text if hint else "daemonise" not in text
 
 
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (("nginx",), "Run it in the foreground: add -g 'daemon off;'."),
+        (("/usr/sbin/php-fpm8.2", "-c", "x"), "Run it in the foreground: add --nodaemonize."),
+        (("sh", "-c", "serve &"), "let the shell `exec` the program."),
+        (("own-program",), "does it daemonise? Run it in the foreground."),
+    ],
+)
+def test_a_program_that_is_known_to_daemonise_gets_the_option_that_it_needs(
+    command: tuple[str, ...], remedy: str
+) -> None:
+    ended = msgspec.structs.replace(DEATH, cause=Cause.EXITED, signal=None, exit_code=0, uptime_ms=4)
+    down = replace(UP, shown="crashed", status=Status.DEAD, pid=None, next_attempt_in_s=1.0, why="x")
+    bundle = msgspec.structs.replace(found(ended), left=(7,))
+    assert remedy in explain(down, [ended], bundle=bundle, command=command)
+
+
 ROLLOUT = RolloutStatus("web", "replace", (UP.component_id, "b"), ("b",), ("c",), "operator_restart")
 
 

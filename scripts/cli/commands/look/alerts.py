@@ -11,7 +11,15 @@ from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
 from ...console.exits import BAD_USAGE, FAILED, say
-from ...console.options import Where, json_option, print_json, supervisor_option
+from ...console.options import (
+    CONFIG,
+    Where,
+    client_of,
+    json_option,
+    print_json,
+    state_option,
+    supervisor_option,
+)
 from ...console.terminal import columns
 from ..help import Subcommands
 
@@ -26,7 +34,7 @@ class ListOr(Subcommands):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The usage line."""
-        return ["[OPTIONS] | test SINK -c FILE"]
+        return ["[OPTIONS] | test SINK"]
 
 
 @click.group(cls=ListOr, invoke_without_command=True)
@@ -43,7 +51,7 @@ def alerts(ctx: click.Context, everything: bool, state: Where, database: str | N
     \b
       $ rekindle alerts
       $ rekindle alerts --all --json
-      $ rekindle alerts test pager -c workers.toml     # does [alerts.sink.pager] work?
+      $ rekindle alerts test pager                     # does [alerts.sink.pager] work?
 
     If no supervisor is running, the database is read.
     """
@@ -66,32 +74,26 @@ def alerts(ctx: click.Context, everything: bool, state: Where, database: str | N
 
 @alerts.command()
 @click.argument("sink", metavar="SINK")
-@click.option(
-    "-c",
-    "--config",
-    "file",
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The configuration file that declares the sink.",
-)
+@state_option
 @json_option
-def test(sink: str, file: Path, as_json: bool) -> None:
+@click.pass_context
+def test(ctx: click.Context, sink: str, state: Path, as_json: bool) -> None:
     """Send a test alert to a sink of a file, and say whether the receiver accepted it.
 
     \b
       $ rekindle alerts test pager -c workers.toml
+      $ rekindle alerts test pager              # of the file that the running supervisor uses
 
     SINK is the name in [alerts.sink.NAME]. The alert is sent from here, at once and without retries,
-    whatever `on`, `least` and `per_minute` say; no supervisor needs to run. PagerDuty gets a second
-    message that resolves the incident. Exits with 1 if the receiver did not accept it.
+    whatever `on`, `least` and `per_minute` say; with -c no supervisor needs to run. PagerDuty gets a
+    second message that resolves the incident. Exits with 1 if the receiver did not accept it.
     """
     from rekindle.actors.facts.alert import Happening
     from rekindle.actors.gateways.gateway_errors import GatewayError
 
     from ...supervise.gateways import sink_of
 
-    settings, now = _settings_of(sink, file), now_ms()
+    settings, now = _settings_of(sink, ctx.meta.get(CONFIG) or _file_in_use(state)), now_ms()
     try:
         receiver = sink_of(settings)
         receiver.send(_test_message(Happening.OPENED, now))
@@ -106,6 +108,14 @@ def test(sink: str, file: Path, as_json: bool) -> None:
         print_json({"sink": sink, "sent": True, "error": None})
     else:
         click.echo(f"{sink} ({_named(settings)}) took the alert.")
+
+
+def _file_in_use(state: Path) -> Path:
+    """The file of the running supervisor."""
+    file = client_of(state).get("/info")["configuration"]
+    if file is None:
+        raise click.UsageError("this supervisor runs without a file; name one that declares the sink: -c FILE")
+    return Path(file)
 
 
 def _settings_of(sink: str, file: Path) -> SinkSettings:

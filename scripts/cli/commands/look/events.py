@@ -62,17 +62,16 @@ def _topics(_ctx: click.Context, _param: click.Parameter, given: str | None) -> 
 
 
 def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> Since | None:
-    """A plain number is the number of an event; with a unit it is a time."""
+    """A time; a plain number is the number of an event, as it was before there was --after."""
     if given is None:
         return None
     if given.isascii() and given.isdecimal() and int(given) <= MOST_EVENTS:
+        say(f"--since {given} is taken as the number of an event: write --after {given}, or {given}s for a time")
         return Since(after=int(given))
     if given[-1:].isalpha():
         with suppress(ValueError):
             return Since(at_wall_ms=max(0, now_ms() - round(seconds_of(given) * 1000)))
-    raise click.BadParameter(
-        f"{given!r} is neither the number of an event nor a time such as 90s, 30m, 2h or 1d"
-    )
+    raise click.BadParameter(f"{given!r} is not a time; write 90s, 30m, 2h or 1d")
 
 
 @click.command()
@@ -80,8 +79,14 @@ def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> S
 @click.option(
     "--since",
     callback=_since,
-    metavar="ID|TIME",
-    help="Start after the event with this number, or show events of the last 90s, 30m, 2h or 1d.",
+    metavar="TIME",
+    help="Only events of the last 90s, 30m, 2h or 1d.",
+)
+@click.option(
+    "--after",
+    type=click.IntRange(0, MOST_EVENTS),
+    metavar="ID",
+    help="Only events after the one with this number.",
 )
 @click.option(
     "--topics",
@@ -96,6 +101,7 @@ def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> S
 def events(
     follow: bool,
     since: Since | None,
+    after: int | None,
     topics: str | None,
     limit: int | None,
     state: Where,
@@ -109,7 +115,7 @@ def events(
       $ rekindle events --follow
       $ rekindle events --since 1h --limit 100
       $ rekindle events --topics 'event:worker_died:*' --limit 5
-      $ rekindle events --since 1200 --follow --json | jq .type
+      $ rekindle events --after 1200 --follow --json | jq .type
       $ rekindle events --follow --topics 'worker:tag:*:status'
 
     Events are numbered without gaps, across restarts of the supervisor too. With --follow the
@@ -122,6 +128,10 @@ def events(
     Topics of states:  worker:ID:status, queue:TYPE:status, queue:status, queue:jobs,
                        system:health (with --follow only)
     """
+    if after is not None:
+        if since is not None:
+            raise click.UsageError("--since and --after both say where to begin; leave one out")
+        since = Since(after=after)
     begin = since or ALL
     is_cut = limit is None
     limit = limit or (MOST_LISTED if begin.at_wall_ms else FEW)

@@ -17,8 +17,8 @@ export function supervisor() {
   const facts = el("dl", { class: "facts" });
   const places = el("dl", { class: "facts wide" });
   const store = el("dl", { class: "facts wide" });
-  const gateways = listing("gateways", "Gateways", ["Name", "State", "Since", "Delivered", "Waiting", "Dropped", "Detail"],
-    "No gateway sends events elsewhere.");
+  const gateways = listing("gateways", "Gateways and alert sinks", ["Name", "State", "Since", "Delivered", "Waiting", "Dropped", "Detail"],
+    "No events and no alerts are sent elsewhere.");
   const rollouts = listing("rollouts", "Upgrades and rollouts", ["What", "State", "Latest step"], "The supervisor was not upgraded, and nothing was rolled out.");
   const actors = listing("actors", "Actors", ["Actor", "Number", "Lane", "Rebuilt after an error"], "The supervisor does not tell.");
   const settings = configuration();
@@ -58,7 +58,7 @@ export function supervisor() {
       ["Not persisted yet", count(info.unsaved, "record")]]));
     mark(store, "data-level", info.degraded ? "spent" : "none");
     actors.show((info.actors ?? []).map((each) => [each.name, String(each.number), each.lane, each.rebuilt === 0 ? "never" : count(each.rebuilt, "time")]));
-    gateways.show(info.gateways.map((each) => [each.name, each.connected ? "connected" : "not connected", moment(each.since_wall_ms),
+    gateways.show(info.gateways.map((each) => [each.name, each.connected ? "delivers" : "does not deliver", moment(each.since_wall_ms),
       number(each.delivered), number(each.waiting), number(each.dropped), each.detail]));
     rollouts.show([...upgrades(upgrade), ...found.rollouts.map(rolled)]);
     orders.show(found.audit === null ? null : found.audit.map((each) => [moment(each.at_wall_ms), by(each), each.action.replaceAll("_", " "),
