@@ -61,7 +61,9 @@ def daemon_hint(exit_: Exit, lived_ms: int, left: Collection[int] | None, comman
     remedy = _remedy(command)
     if left is None and lived_ms < AT_ONCE_MS:
         known = f" ({remedy})" if remedy else ""
-        return f"ended well right after its start: a program that daemonises must run in the foreground{known}."
+        return (
+            f"ended well right after its start: a program that daemonises must run in the foreground{known}."
+        )
     if left and lived_ms < QUICK_MS:
         what = f"exited with 0 after {span(lived_ms)} and left {listed(left)}"
         return f"{what}: does it daemonise? Run it in the foreground{f': {remedy}' if remedy else ''}."
@@ -69,7 +71,7 @@ def daemon_hint(exit_: Exit, lived_ms: int, left: Collection[int] | None, comman
 
 
 def left_running(exit_: Exit, lived_ms: int, left: Collection[int] | None) -> str:
-    """The same in a few words, after `exited with code 0`; empty if it is not known to have left a process."""
+    """The same in a few words, after `exited with code 0`; empty if it is not known to have left any."""
     return f"left {listed(left)}: does it daemonise?" if left and exit_.clean and lived_ms < QUICK_MS else ""
 
 
@@ -77,7 +79,9 @@ def _remedy(command: Sequence[str]) -> str:
     name = os.path.basename(command[0]) if command else ""
     if name in _SHELLS and len(command) > 2:
         return "leave out &, nohup and setsid, and let the shell `exec` the program"
-    return next((_FOREGROUND[each] for each in (name, name.rstrip("0123456789.-")) if each in _FOREGROUND), "")
+    return next(
+        (_FOREGROUND[each] for each in (name, name.rstrip("0123456789.-")) if each in _FOREGROUND), ""
+    )
 
 
 def listed(pids: Collection[int]) -> str:

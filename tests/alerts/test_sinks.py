@@ -101,7 +101,9 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     sink = Route(WebhookSink(receiver.url), name="pager")
     with AlertNotifier([sink], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened(1))
-        assert eventually(lambda: [(each.connected, each.dropped) for each in notifier.states()] == [(False, 1)])
+        assert eventually(
+            lambda: [(each.connected, each.dropped) for each in notifier.states()] == [(False, 1)]
+        )
         assert notifier.states()[0].detail == "the receiver replied with status 500"
         notifier.tell(opened(2))
         assert eventually(lambda: [request.document["id"] for request in receiver.requests] == [1, 1, 1, 2])

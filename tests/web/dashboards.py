@@ -132,6 +132,43 @@ class Window:
         assert eventually(lambda: self.page.evaluate(tried)), (condition, self.errors)
 
 
+@contextmanager
+def kept_open(browser: Browser, dashboard: Dashboard, role: str = "operator") -> Iterator[Window]:
+    """A page that several tests use, one after the other: loading it takes longer than most of them."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    window = watched(context)
+    window.page.goto(dashboard.link(role))
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
+    yield window
+    context.close()
+
+
+@contextmanager
+def as_new(window: Window) -> Iterator[Window]:
+    """The page of all workers as it is at first, for one test; nothing may have gone wrong at its end."""
+    window.errors.clear()
+    window.page.evaluate(AS_NEW)
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
+    yield window
+    # A request that is under way when the test ends harms nothing.
+    window.page.unroute_all(behavior="ignoreErrors")
+    assert window.errors == []
+
+
+AS_NEW = """async () => {
+  const { refreshAll } = await import("/js/store.js");
+  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+  document.querySelector("#toasts").replaceChildren();
+  for (const hash of ["#/schedules", "#/"]) {
+    if (location.hash === hash) continue;
+    location.hash = hash;
+    await new Promise((done) => addEventListener("hashchange", () => setTimeout(done), { once: true }));
+  }
+  await refreshAll();
+}"""
+"""Another page and back: a page begins anew when it is shown."""
+
+
 def watched(context: BrowserContext) -> Window:
     """A new page that is watched."""
     window = Window(context.new_page())

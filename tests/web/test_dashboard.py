@@ -18,8 +18,10 @@ from tests.web.dashboards import (
     PATIENCE_MS,
     Dashboard,
     Window,
+    as_new,
     chromium,
     dashboard_in,
+    kept_open,
     slowness,
     watched,
 )
@@ -49,10 +51,19 @@ def window(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
     yield from opened(browser, dashboard, "operator")
 
 
+@pytest.fixture(scope="module")
+def kept(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
+    with kept_open(browser, dashboard, "viewer") as window:
+        yield window
+        assert window.hosts == {f"127.0.0.1:{dashboard.port}"}
+
+
 @pytest.fixture
-def looker(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
-    """The viewer's page, live."""
-    yield from opened(browser, dashboard, "viewer")
+def looker(kept: Window) -> Iterator[Window]:
+    """The viewer's page, live, in a window that all of these tests share."""
+    with as_new(kept) as window:
+        window.wait_for_row(STEADY, "healthy")
+        yield window
 
 
 def opened(browser: Browser, dashboard: Dashboard, role: str) -> Iterator[Window]:

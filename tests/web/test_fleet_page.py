@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route
 from tests.processes.waiting import eventually
-from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, as_new, chromium, dashboard_in, kept_open
 
 import rekindle.actors.gateways.http
 
@@ -50,23 +50,17 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
         yield dashboard
 
 
-@pytest.fixture
-def requests() -> list[str]:
-    """The routes that the page requested."""
-    return []
+@pytest.fixture(scope="module")
+def kept(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
+    with kept_open(browser, dashboard) as window:
+        yield window
 
 
 @pytest.fixture
-def window(browser: Browser, dashboard: Dashboard, requests: list[str]) -> Iterator[Window]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    window = watched(context)
-    window.page.on("request", lambda request: requests.append(request.url.partition("/api/v1")[2]))
-    window.page.goto(dashboard.link())
-    window.wait_for_row("worker:lost:0", "failed")
-    yield window
-    window.page.unroute_all(behavior="ignoreErrors")
-    context.close()
-    assert window.errors == []
+def window(kept: Window) -> Iterator[Window]:
+    with as_new(kept) as window:
+        window.wait_for_row("worker:lost:0", "failed")
+        yield window
 
 
 def first_cells(page: Page) -> list[str]:
@@ -127,7 +121,7 @@ def test_a_worker_that_was_given_up_has_no_budget_left_and_uses_nothing(window: 
         ".textContent.endsWith(' MB')"
     )
     cells = [window.row("worker:lost:0").locator(f'[data-label="{each}"]') for each in ("Restarts", "Memory")]
-    assert [each.inner_text() for each in cells] == ["1", "–"]
+    assert [each.inner_text() for each in cells] == ["1", "\N{EN DASH}"]
 
 
 def test_a_command_to_a_group_is_given_to_each_of_its_workers(window: Window) -> None:
@@ -164,9 +158,10 @@ def test_a_worker_page_draws_cpu_and_memory_as_curves(window: Window) -> None:
     assert "MB in the last" in window.page.locator(".curves").inner_text()
 
 
-def test_nothing_is_requested_twice_at_load_and_the_openapi_document_not_at_all(
-    window: Window, requests: list[str]
-) -> None:
+def test_nothing_is_requested_twice_at_load_and_the_openapi_document_not_at_all(window: Window) -> None:
+    requests: list[str] = []
+    window.page.on("request", lambda request: requests.append(request.url.partition("/api/v1")[2]))
+    window.page.reload()
     window.wait_until("document.querySelector('.figures').textContent.includes('148/150')")
     at_load = Counter(path.partition("?")[0] for path in requests if path)
     assert at_load["/info"] == at_load["/deaths"] == at_load["/events/log"] == 1

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from tests.web.dashboards import PATIENCE_MS, Dashboard, Window, chromium, dashboard_in, watched
+from tests.web.dashboards import (
+    PATIENCE_MS,
+    Dashboard,
+    Window,
+    as_new,
+    chromium,
+    dashboard_in,
+    kept_open,
+    watched,
+)
 
 SERVICE = """
 [http]
@@ -52,15 +61,16 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
         yield dashboard
 
 
+@pytest.fixture(scope="module")
+def kept(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
+    with kept_open(browser, dashboard, "viewer") as window:
+        yield window
+
+
 @pytest.fixture
-def window(browser: Browser, dashboard: Dashboard) -> Iterator[Window]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    window = watched(context)
-    window.page.goto(dashboard.link("viewer"))
-    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
-    yield window
-    context.close()
-    assert window.errors == []
+def window(kept: Window) -> Iterator[Window]:
+    with as_new(kept) as window:
+        yield window
 
 
 def look_at(window: Window, worker: str, last: str) -> None:

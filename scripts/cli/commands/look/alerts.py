@@ -114,7 +114,9 @@ def _file_in_use(state: Path) -> Path:
     """The file of the running supervisor."""
     file = client_of(state).get("/info")["configuration"]
     if file is None:
-        raise click.UsageError("this supervisor runs without a file; name one that declares the sink: -c FILE")
+        raise click.UsageError(
+            "this supervisor runs without a file; name one that declares the sink: -c FILE"
+        )
     return Path(file)
 
 

@@ -66,7 +66,7 @@ def _since(_ctx: click.Context, _param: click.Parameter, given: str | None) -> S
     if given is None:
         return None
     if given.isascii() and given.isdecimal() and int(given) <= MOST_EVENTS:
-        say(f"--since {given} is taken as the number of an event: write --after {given}, or {given}s for a time")
+        say(f"--since {given} is read as a number of an event: write --after {given}, or {given}s for a time")
         return Since(after=int(given))
     if given[-1:].isalpha():
         with suppress(ValueError):
