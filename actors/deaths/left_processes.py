@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -76,7 +75,7 @@ def left_running(exit_: Exit, lived_ms: int, left: Collection[int] | None) -> st
 
 
 def _remedy(command: Sequence[str]) -> str:
-    name = os.path.basename(command[0]) if command else ""
+    name = command[0].rpartition("/")[2] if command else ""
     if name in _SHELLS and len(command) > 2:
         return "leave out &, nohup and setsid, and let the shell `exec` the program"
     return next(
