@@ -14,6 +14,9 @@ Document = Mapping[str, Any]
 RUNNING_JOBS = "/jobs?state=running&limit=1000"
 """What to ask a supervisor for."""
 
+JOBS_S = 2.0
+"""How long to wait for it: a store that does not answer holds up nothing else."""
+
 
 def hold_jobs(workers: Iterable[Document]) -> bool:
     """Whether one of these workers may execute a job of a queue."""

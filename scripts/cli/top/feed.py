@@ -15,7 +15,7 @@ from typing import Any
 
 from ..client import ControlClient, ControlError
 from ..event_client import stream
-from ..render.job_progress import RUNNING_JOBS, hold_jobs, with_jobs
+from ..render.job_progress import JOBS_S, RUNNING_JOBS, hold_jobs, with_jobs
 from .board import Board
 
 RESYNC_S = 5.0
@@ -90,7 +90,7 @@ class Feed:
         if not hold_jobs(workers):
             return workers
         with suppress(ControlError):
-            return with_jobs(workers, self._client.get(RUNNING_JOBS, timeout_s=5.0))
+            return with_jobs(workers, self._client.get(RUNNING_JOBS, timeout_s=JOBS_S))
         return workers
 
     def _measure(self) -> None:

@@ -23,7 +23,7 @@ from ...console.options import (
 )
 from ...console.targets import Known
 from ...console.terminal import colour_wanted, columns
-from ...render.job_progress import RUNNING_JOBS, hold_jobs, with_jobs
+from ...render.job_progress import JOBS_S, RUNNING_JOBS, hold_jobs, with_jobs
 from ...render.status_table import Document, status_lines
 from ...render.text import printable
 from ...render.worker_order import GIVEN, ORDERS, arranged
@@ -180,7 +180,7 @@ def _with_progress(client: ControlClient, report: dict[str, Any]) -> dict[str, A
     if not hold_jobs(report["workers"]):
         return report
     try:
-        return {**report, "workers": with_jobs(report["workers"], client.get(RUNNING_JOBS, timeout_s=5.0))}
+        return {**report, "workers": with_jobs(report["workers"], client.get(RUNNING_JOBS, timeout_s=JOBS_S))}
     except ControlError:
         return report
 
