@@ -1,4 +1,4 @@
-"""Pure: durations and untrusted text in a form for people.
+"""Pure: numbers, durations and untrusted text in a form for people.
 
 It is here because supervisor, command line and store may all import this package.
 """
@@ -52,3 +52,20 @@ def span(milliseconds: float) -> str:
 def _two_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
     rest = seconds % large // small
     return f"{seconds // large} {large_name}" + (f" {rest} {small_name}" if rest else "")
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """`1 worker`, `2 workers`."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def progress_words(done: float | None, total: float | None, note: str) -> str:
+    """How far a job is: `30 of 100 (30%) file 29`."""
+    parts = [] if done is None else [_short(done)]
+    parts += [] if total is None else [f"of {_short(total)}"]
+    parts += [f"({done / total:.0%})"] if done is not None and total else []
+    return " ".join([*parts, note]).rstrip()
+
+
+def _short(number: float) -> str:
+    return f"{int(number)}" if number == int(number) else f"{number:g}"

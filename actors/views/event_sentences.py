@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.worker.plain_text import span
+from rekindle.worker.plain_text import counted, span
 
 from ..deaths.death import signal_name
 from ..facts.health_status import Status
@@ -57,7 +57,6 @@ from .reason_words import stop_reason_words
 from .sentences.cluster_sentences import cluster_sentence
 from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
-from .sentences.numbers_in_words import counted
 from .sentences.queue_sentences import queue_sentence
 from .sentences.rollout_sentences import rollout_sentence
 from .sentences.run_sentences import run_sentence

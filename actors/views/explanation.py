@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from rekindle.worker.plain_text import printable, span
+from rekindle.worker.plain_text import printable, progress_words, span
 
 from ..deaths.crash_bundle import Bundle
 from ..deaths.death import Cause, Exit
@@ -23,7 +23,6 @@ from ..facts.records import DeathRecord
 from ..messages import GroupStatus, RolloutStatus, WorkerStatus
 from ..supervision.worker import Rest
 from .sentences.group_sentences import group_words
-from .sentences.numbers_in_words import progress_words
 from .sentences.run_sentences import schedule_sentences
 
 _NO_NEWS = frozenset({Finding.EXIT, Finding.OPERATOR})

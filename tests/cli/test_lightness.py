@@ -40,6 +40,8 @@ ARGUMENTS = [
     ("simulate --help", "setup.simulate"),
     ("status --help", "look.status"),
     ("status", "look.status"),
+    ("jobs", "look.jobs"),
+    ("explain worker:web:0", "investigate.explain"),
     ("stop worker:web:0", "act.stop"),
     ("completion fish", "setup.completion"),
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rekindle.worker.plain_text import span
+from rekindle.worker.plain_text import counted, span
 
 from ...messages import PeriodicEnqueued, PeriodicMissed, QueueEvent, QueuePaused, QueueResumed
-from .numbers_in_words import counted
 from .run_sentences import moment
 from .sentence import Level, Sentence
 

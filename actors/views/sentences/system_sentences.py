@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.worker.plain_text import span
+from rekindle.worker.plain_text import counted, span
 
 from ...facts.alert import Happening
 from ...messages import (
@@ -27,7 +27,6 @@ from ...messages import (
     SupervisorUpgraded,
     UpgradeFailed,
 )
-from .numbers_in_words import counted
 from .sentence import Level, Sentence
 
 SystemEvent = (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from rekindle.worker.plain_text import counted
+
 from ...facts.records import UsageNoted
 from ...facts.usage import amount, bound_words
 from ...messages import ResourceEased, ResourceViolated, ResourceWarned
-from .numbers_in_words import counted, ordinal
+from .numbers_in_words import ordinal
 from .sentence import Level, Sentence
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from rekindle.actors.views.sentences.numbers_in_words import counted
-
 from .job_progress import progress_of
 from .status_table import Document, table
 from .text import (
     age,
+    counted,
     cut,
     exit_words,
     moment,

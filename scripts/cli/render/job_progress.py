@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rekindle.actors.views.sentences.numbers_in_words import progress_words
-
-from .text import printable
+from .text import printable, progress_words
 
 Document = Mapping[str, Any]
 

@@ -6,8 +6,10 @@ import math
 import re
 import unicodedata
 
+from rekindle.worker.plain_text import counted as counted
 from rekindle.worker.plain_text import printable as printable
 from rekindle.worker.plain_text import printable_lines as printable_lines
+from rekindle.worker.plain_text import progress_words as progress_words
 from rekindle.worker.plain_text import span as span
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
