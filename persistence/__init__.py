@@ -64,8 +64,12 @@ def open_store(
     return store
 
 
-def open_past(where: str | os.PathLike[str]) -> SqlStore:
+def open_past(where: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None = None) -> SqlStore:
     """Open a store to read its history: nothing is created, changed or locked.
+
+    Args:
+        where: as for `open_store`.
+        spool: the file for records that could not be written at a stop, as for `open_store`.
 
     Raises:
         StoreDamagedError: it is not a database, or a corrupt one.
@@ -75,7 +79,7 @@ def open_past(where: str | os.PathLike[str]) -> SqlStore:
     """
     from .store_opener import open_to_look
 
-    return open_to_look(os.fspath(where))
+    return open_to_look(os.fspath(where), None if spool is None else Path(spool))
 
 
 def open_queue(where: str | os.PathLike[str], *, busy_timeout_ms: int = QUEUE_TIMEOUT_MS) -> JobQueue:

@@ -129,7 +129,7 @@ class SqlStore:
                 connection.execute(LOAD_GENERATIONS).all(),
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
-        ends = {} if self._spool is None else ends_kept(spools_at(self._spool))
+        ends = ends_kept(self.waiting_files())
         lost = (life for life in found.lost if life.generation > ends.get(life.component_id, 0))
         return replace(found, lost=tuple(lost))
 
@@ -293,6 +293,10 @@ class SqlStore:
             return None
         return str(self._kept_aside)
 
+    def waiting_files(self) -> list[Path]:
+        """The files of records that former runs kept aside, and that are not in the database yet."""
+        return [] if self._spool is None else spools_at(self._spool)
+
     def take_back(self) -> int:
         """Write what former runs kept aside, each file in one transaction, and delete the files.
 
@@ -300,7 +304,7 @@ class SqlStore:
             StoreUnavailableError: a file could not be taken in; it is still there.
         """
         count = 0
-        for file in [] if self._spool is None else spools_at(self._spool):
+        for file in self.waiting_files():
             with translated(self.name), self._reader.connect() as connection:
                 meta = {row.key: row.value for row in connection.execute(sql.LOAD_META)}
             try:

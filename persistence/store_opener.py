@@ -47,14 +47,15 @@ def open_sql_store(
     return _open_postgresql(engine, found, exclusive, spool, lock)
 
 
-def open_to_look(where: str) -> SqlStore:
+def open_to_look(where: str, spool: Path | None = None) -> SqlStore:
     """Open the store at this address read-only; see `open_past`."""
     engine, name = read_only_engine(where)
     with translated(name), engine.connect() as connection:
         if not migrate.is_current(connection, name):
             way = f"bring it up to date with: rekindle db upgrade {name}"
             raise StoreUnavailableError(f"the store {name} is of an older Rekindle; {way}")
-    return SqlStore(engine, engine, name=name)
+    beside = None if engine.dialect.name == "postgresql" else side_file(Path(name), ".unsaved")
+    return SqlStore(engine, engine, name=name, spool=spool or beside)
 
 
 def _open_sqlite(

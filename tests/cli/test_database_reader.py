@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from tests.cli.conftest import Client
+from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
 SPENT = "worker:spent:0"
@@ -70,6 +72,22 @@ def test_people_read_it_as_they_would_while_it_runs(failed: Running) -> None:
     assert rekindle("timeline", SPENT).lines[-1].startswith("Mean time between failures:")
     assert SPENT in rekindle("alerts").out
     assert "stopped: killed by SIGTERM" in rekindle("events").lines[-1]
+
+
+def test_a_process_whose_end_waits_in_a_file_is_not_shown_as_lost(failed: Running) -> None:
+    """The history ended without a word, and the worker was "lost"."""
+    rekindle = client_of(failed)
+    assert eventually(lambda: failed.client.get("/workers")["unsaved"] == 0)
+    with closing(sqlite3.connect(rekindle.state / "rekindle.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        failed.signal(signal.SIGTERM)
+        assert eventually(lambda: "records are not written yet" in failed.text()), failed.text()
+        failed.signal(signal.SIGTERM)  # the stop waits no longer
+        assert failed.end() == 1
+    answer = rekindle("status", "--json")
+    shown = {each["id"]: each["shown"] for each in answer.document["workers"]}
+    assert shown == {SPENT: "failed", "worker:sound:0": "stopped"}
+    assert f"the next start stores them: {rekindle.state}/rekindle.db.unsaved" in answer.err
 
 
 def test_a_worker_without_a_record_is_unknown(failed: Running) -> None:

@@ -48,8 +48,12 @@ def open_database(state: Path, where: str) -> Iterator[DatabaseReader]:
 
     from .stored_past import StoredPast
 
+    spool = state / "unsaved" if "://" in where else None
     with as_control_errors():
-        stored = StoredPast(open_past(where))
+        store = open_past(where, spool=spool)
+        stored = StoredPast(store)
+    for file in store.waiting_files():
+        say(f"the last records are not in it yet; the next start stores them: {file}")
     with closing(stored):
         yield DatabaseReader(stored, state)
 
