@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.processes.policies import worker
 from tests.processes.test_warm_starts import healthy, warm_process, words
 from tests.processes.waiting import eventually
 
-from rekindle.actors import PythonCall, System, WorkerSpec
+from rekindle.actors import PythonCall, RecyclePolicy, System, WorkerSpec
 from rekindle.actors.processes.spawn.warm.memory_pressure import is_memory_short
 
 STANDBYS = "rekindle.actors.processes.spawn.warm.standbys"
@@ -133,6 +134,13 @@ def test_a_restart_by_an_operator_uses_the_standby(run: Run, rows: Rows) -> None
     standby = one_standby()
     system.restart("w")
     assert restarted(system, 1) == standby
+    assert rows.deaths("w") == []
+
+
+def test_a_recycled_worker_goes_on_as_the_standby(run: Run, rows: Rows) -> None:
+    system = run(replace(ready(), recycle=RecyclePolicy(after_s=1.0, jitter=0.0)))
+    healthy(system)
+    assert eventually(lambda: system.status("w").start_note == USED)
     assert rows.deaths("w") == []
 
 
