@@ -52,6 +52,8 @@ JUDGE_S = 2.0
 """How often it reads the lives of processes, and judges the nodes by them."""
 GRANT_S = 5.0
 """How long the engine may take to answer; then the placement continues without it."""
+WANT_S = 30.0
+"""How often the engine is told which of its machines have no agent."""
 KEEP_S = 5.0
 """How often the engine is told what should be reserved, if nothing changes."""
 
@@ -86,6 +88,7 @@ class Coordinator(ResilientActor):
         self._judged = -JUDGE_S
         self._offers: dict[str, NodeOffered] = {}
         """The last of each machine."""
+        self._wanted = -WANT_S
         self._kept: tuple[tuple[RoomClaim, ...], float] = (), 0.0
         """What the engine was told to reserve, and when."""
 
@@ -155,6 +158,13 @@ class Coordinator(ResilientActor):
         for wish in placement.copies(found):
             self._try(PutWish(wish))
         self._place(found, now)
+        self._want_agents(found, now)
+
+    def _want_agents(self, found: Fleet, now: float) -> None:
+        if now - self._wanted > WANT_S and (machines := room.without_agent(found, self._offers)):
+            self._wanted = now
+            for engine_node in machines:
+                self._engine.want_agent(engine_node)
 
     def _declare_lost(self, found: Fleet, now: float) -> None:
         for node_id, seen in silence.silent(self._watch, self._terms, now).items():

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
+import pytest
 from tests.cluster.nodes import Nodes, until
-from tests.cluster.ray_nodes import HEAD, WORKERS, RayNodes, RayUser
-from tests.services import unavailable
+from tests.cluster.ray_nodes import HEAD, OTHER, WORKERS, RayNodes, RayUser
+from tests.services import PostgresService, unavailable
 
 from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token_environment
+from rekindle.cli.state_files import LOCK_NAME, SOCKET_NAME
 
 W = tuple(f"worker:web:{number}" for number in range(WORKERS))
 
 
-def test_ray_reserves_room_and_its_head_may_die_and_come_back(nodes: Nodes) -> None:
+def test_ray_reserves_room_and_its_head_may_die_and_come_back(
+    nodes: Nodes, postgres_service: PostgresService
+) -> None:
     """One story, since Ray takes long to start."""
     if find_spec("ray") is None:
         unavailable("ray is not installed")
@@ -28,6 +34,7 @@ def test_ray_reserves_room_and_its_head_may_die_and_come_back(nodes: Nodes) -> N
     _a_wrong_secret_is_told_in_a_sentence(ray)
     _another_python_is_told_in_a_sentence(ray)
     _the_head_dies_and_comes_back(ray)
+    _another_cluster_attaches_to_the_same_ray(ray, postgres_service)
 
 
 def _ray_grants_and_denies(ray: RayNodes) -> None:
@@ -101,3 +108,36 @@ def _the_head_dies_and_comes_back(ray: RayNodes) -> None:
     with RayUser(ray) as user:
         until(lambda: user.say("show") == sorted(W), "a reservation for each worker")
     ray.nodes.assert_sound(*W)
+
+
+def _another_cluster_attaches_to_the_same_ray(ray: RayNodes, postgres_service: PostgresService) -> None:
+    """Its agents are found if they run already, and are started again when they die."""
+    file = ray.nodes.file("attached")
+    file.write_text(
+        f'database = "{postgres_service.new_database()}"\nstate_dir = "attached"\n'
+        '[cluster]\nname = "attached"\nengine = "ray"\nsecret_file = "secret"\n'
+    )
+    file.chmod(0o600)
+    attach = ("cluster", "attach", str(file), "--ray", ray.head)
+    assert "refuses the token" in ray.nodes.run(*attach, code=1)
+    folder = ray.nodes.folder / "attached"
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in token_environment(ray.nodes.folder / "k1" / TOKEN_NAME).items():
+            environment.setenv(name, value)
+        try:
+            for _ in range(2):
+                assert sorted(ray.nodes.run(*attach).splitlines()) == [
+                    f"{HEAD} is a node",
+                    f"{OTHER} is a node",
+                ]
+            killed = _agent_pid(folder / OTHER)
+            os.kill(killed, signal.SIGKILL)
+            until(lambda: _agent_pid(folder / OTHER) != killed, "the keeper to start the agent again")
+        finally:
+            for state_dir in folder.iterdir():
+                until(lambda: (state_dir / SOCKET_NAME).exists(), "the socket")  # noqa: B023
+                ray.nodes.run("shutdown", "--state", str(state_dir))
+
+
+def _agent_pid(state_dir: Path) -> int:
+    return int((state_dir / LOCK_NAME).read_text().split()[0])

@@ -72,3 +72,14 @@ def test_the_head_of_ray_is_started_on_one_machine_only(nodes: Nodes) -> None:
     assert "names the head of another machine" in nodes.run("cluster", "up", str(nodes.file("k2")), code=2)
     nodes.describe("k3")
     assert 'has no engine = "ray"' in nodes.run("cluster", "up", str(nodes.file("k3")), code=2)
+
+
+def test_a_ray_that_exists_and_what_differs_from_the_file_are_checked_before_a_node_starts(
+    nodes: Nodes,
+) -> None:
+    nodes.describe("k1")
+    file = str(nodes.file("k1"))
+    said = nodes.run("cluster", "attach", file, "--ray", "10.0.0.1:6379", code=2)
+    assert '[cluster] has no engine = "ray", so --ray 10.0.0.1:6379 cannot be' in said
+    assert "--node a b: must be a name" in nodes.run("cluster", "join", file, "--node", "a b", code=2)
+    assert "--listen here: must be ADDRESS" in nodes.run("cluster", "join", file, "--listen", "here", code=2)

@@ -3,6 +3,7 @@
 on a node          ─▶ a claim on that node, under the epoch that runs there
 about to be placed ─▶ a claim on the node that was chosen for it
 fits nowhere       ─▶ a claim on no node: demand, for which an engine may start a machine
+a machine without a node ─▶ an agent is wanted there
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from ..engine_messages import NodeOffered, RoomClaim
-from ..facts.nodes import Node, Resources
+from ..facts.nodes import Node, NodeState, Resources
 from .fleet import Fleet
 
 
@@ -49,6 +50,16 @@ def offered(found: Fleet, offers: Mapping[str, NodeOffered]) -> Fleet:
     """The cluster, where a node that declares no capacity has what the engine offers there."""
     nodes = {id_: _offered(node, offers) for id_, node in found.nodes.items()}
     return replace(found, nodes=MappingProxyType(nodes))
+
+
+def without_agent(found: Fleet, offers: Mapping[str, NodeOffered]) -> tuple[str, ...]:
+    """The machines of the engine without a node; one that has left stays out."""
+    known = {
+        node.engine_node
+        for node in found.nodes.values()
+        if node.state.is_member or node.state is NodeState.LEFT
+    }
+    return tuple(sorted(offers.keys() - known))
 
 
 def _offered(node: Node, offers: Mapping[str, NodeOffered]) -> Node:

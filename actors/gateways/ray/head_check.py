@@ -47,7 +47,10 @@ def mismatch(address: str) -> str | None:
     try:
         told = head_client(address=address).internal_kv_get(b"CLUSTER_METADATA", b"cluster", timeout=ASK_S)
     except AuthenticationError:
-        return f"the head of Ray at {address} refuses the token: secret_file must be the same on all nodes"
+        return (
+            f"the head of Ray at {address} refuses the token: secret_file must be the same on all nodes"
+            " (with --ray: RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH)"
+        )
     except Exception as error:  # noqa: BLE001  # it may be on its way up or down; joining will show
         sys.stderr.write(f"{error}\n")
         return None

@@ -1,15 +1,15 @@
-"""The link to Ray: `python -m rekindle.actors.gateways.ray.link STATE_DIR ADDRESS IP CLUSTER`.
+"""The link to Ray: `python -m rekindle.actors.gateways.ray.link STATE_DIR ADDRESS IP CLUSTER [ATTACHMENT]`.
 
 A process of its own, supervised by Rekindle, and the only one that imports `ray`. It takes orders from the
 engine over a socket (Ray writes to standard output) and tells it every second which machines are alive. It
 may end or hang at any time: Ray's own code ends it when the head is away for a minute, and its supervisor
 when it sends no keep-alive. A connection that closes ends it. IP is that of this machine's Ray; - for any.
+ATTACHMENT is how agents are started on a Ray that was there before.
 """
 
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import socket
 import sys
@@ -30,17 +30,17 @@ from ray.util.placement_group import (
 )
 
 from ...cluster.engine_messages import RoomClaim
-from .head_check import refusal
+from ..settings.ray_attachment import Attachment
+from .agent_launch import connected, first_line, living_machines, started
 from .link_frames import Away, Keep, Machines, Order, RayMachine, Reserve, Reserved, WantAgent
 from .link_socket import connect
-from .reservations import NewGroup, OwnGroup, amounts, group_of, name_of, settle, why_not
+from .reservations import NewGroup, OwnGroup, group_of, name_of, settle, why_not
 
 SPEAKS_S = 1.0
 HANGS_S = 3.0
 TICK_S = 0.02
 FREES_S = 3.0
 """How long Ray may take until it gives away what was reserved for something else."""
-NAMESPACE = "rekindle"
 
 
 class PendingClaim(NamedTuple):
@@ -54,8 +54,8 @@ class PendingClaim(NamedTuple):
 class RayLink:
     """Carries out the orders of one engine."""
 
-    def __init__(self, engine: socket.socket, cluster: str) -> None:
-        self._engine, self._cluster = engine, cluster
+    def __init__(self, engine: socket.socket, cluster: str, attachment: Attachment | None = None) -> None:
+        self._engine, self._cluster, self._attachment = engine, cluster, attachment
         self._orders: SimpleQueue[Order] = SimpleQueue()
         self._pending: list[PendingClaim] = []
         self._machines: tuple[RayMachine, ...] = ()
@@ -71,7 +71,7 @@ class RayLink:
 
     def join(self, address: str, ip: str) -> None:
         """Connect to Ray, as often as it takes."""
-        while (why := _connected(address, ip)) is not None:
+        while (why := connected(address, ip)) is not None:
             notify(f"WATCHDOG=1\nSTATUS={why}")
             self.say(Away(why))
             time.sleep(SPEAKS_S)
@@ -84,7 +84,7 @@ class RayLink:
                 self._carry_out(self._orders.get(timeout=TICK_S if self._pending else SPEAKS_S / 4))
             self._look_at_pending()
             if time.monotonic() - self._spoke >= SPEAKS_S:
-                self._machines = _machines()
+                self._machines = living_machines()
                 self.say(Machines(self._machines))
                 notify("WATCHDOG=1\nSTATUS=Ray answers")
                 self._spoke = time.monotonic()
@@ -115,8 +115,8 @@ class RayLink:
                     _remove(id_)
                 for request in settlement.make:
                     self._make(request)
-            case WantAgent():
-                pass
+            case WantAgent(engine_node=address):
+                self._start_agent(address)
 
     def _reserve(self, number: int, claim: RoomClaim) -> None:
         settlement = settle(self._groups(), (claim,), self._machines, all_=False)
@@ -129,7 +129,7 @@ class RayLink:
         try:
             group = group or self._make(settlement.make[0])
         except (ValueError, RayError) as error:
-            self.say(Reserved(number, f"Ray refuses the reservation: {_line(error)}"))
+            self.say(Reserved(number, f"Ray refuses the reservation: {first_line(error)}"))
         else:
             # The demand of this worker may have taken the very room that it needs, and Ray frees it slowly.
             settled = time.monotonic() + (FREES_S if settlement.remove else 0.0)
@@ -144,6 +144,12 @@ class RayLink:
             bundle_label_selector=[dict(request.selector)],
         )
         return str(group.id.hex())
+
+    def _start_agent(self, address: str) -> None:
+        """On a machine of a Ray that was there before; on others no agent is ours to start."""
+        machine = next((each for each in self._machines if each.address == address), None)
+        if self._attachment is not None and machine is not None:
+            started(self._attachment, machine, self._machines)
 
     def _look_at_pending(self) -> None:
         if not self._pending:
@@ -166,41 +172,8 @@ class RayLink:
         return [group for group in found if group is not None]
 
 
-def _connected(address: str, ip: str) -> str | None:
-    """Connect to Ray; why not, in a sentence."""
-    if (why := refusal(address)) is not None:
-        return why
-    here: dict[str, Any] = {} if ip == "-" else {"_node_ip_address": ip}
-    try:
-        ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR, **here)
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is tried again
-        with suppress(Exception):
-            ray.shutdown()
-        return f"cannot join Ray at {address}: {_line(error)}"
-    return None
-
-
-def _machines() -> tuple[RayMachine, ...]:
-    nodes: Any = ray.nodes  # it has no types
-    return tuple(
-        RayMachine(
-            ray_id=node["NodeID"],
-            address=node["NodeManagerAddress"],
-            labels=node["Labels"],
-            total=amounts(node["Resources"]),
-        )
-        for node in nodes()
-        if node["Alive"]
-    )
-
-
 def _remove(group_id: str) -> None:
     remove_placement_group(PlacementGroup(ray.PlacementGroupID(bytes.fromhex(group_id))))
-
-
-def _line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:300]
 
 
 def notify(state: str) -> None:
@@ -211,9 +184,10 @@ def notify(state: str) -> None:
             sender.sendto(state.encode(), f"\0{path[1:]}" if path.startswith("@") else path)
 
 
-def main(state_dir: str, address: str, ip: str, cluster: str) -> None:
+def main(state_dir: str, address: str, ip: str, cluster: str, attachment: str = "") -> None:
     """Serve the engine of a state directory until it closes the connection."""
-    link = RayLink(connect(state_dir), cluster)
+    attached = msgspec.json.decode(attachment, type=Attachment) if attachment else None
+    link = RayLink(connect(state_dir), cluster, attached)
     notify("READY=1\nSTATUS=joins Ray")
     link.join(address, ip)
     link.work()

@@ -40,6 +40,8 @@ class RayMachine(msgspec.Struct, frozen=True, kw_only=True):
 
     ray_id: str
     address: str
+    host: str = ""
+    """The name of its host."""
     labels: Mapping[str, str] = {}
     total: Mapping[str, float] = {}
     """By Rekindle's names: cpu, memory_mb …"""

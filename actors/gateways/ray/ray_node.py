@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from ...spec.deployment.assigned import OF_THE_NODE
 from ...spec.policies.health_policy import HealthPolicy
 from ...spec.policies.ready_policy import ReadyPolicy
@@ -26,6 +28,7 @@ from ...spec.policies.restart_policy import RestartPolicy
 from ...spec.policies.stop_policy import StopPolicy
 from ...spec.program import Command
 from ...spec.worker_spec import WorkerSpec
+from ..settings.ray_attachment import Attachment
 from .reservations import NODE_LABEL
 
 RAY, LINK = f"{OF_THE_NODE}ray:0", f"{OF_THE_NODE}ray-link:0"
@@ -147,19 +150,26 @@ class RayNode:
         return {**fit, NODE_LABEL: self.node_id}
 
 
-def attached_link(state_dir: Path, address: str, cluster: str) -> WorkerSpec:
+def attached_link(state_dir: Path, attachment: Attachment, cluster: str) -> WorkerSpec:
     """The link of a node on a Ray cluster that was there before: its token is that of its surroundings."""
-    return link_spec(state_dir, address, "-", cluster, {"RAY_USAGE_STATS_ENABLED": "0"})
+    environment = {"RAY_USAGE_STATS_ENABLED": "0"}
+    return link_spec(state_dir, attachment.ray, "-", cluster, environment, attachment)
 
 
 def link_spec(
-    state_dir: Path, address: str, ip: str, cluster: str, environment: Mapping[str, str]
+    state_dir: Path,
+    address: str,
+    ip: str,
+    cluster: str,
+    environment: Mapping[str, str],
+    attachment: Attachment | None = None,
 ) -> WorkerSpec:
     """The link to the Ray of this machine."""
     module = "rekindle.actors.gateways.ray.link"
+    more = () if attachment is None else (msgspec.json.encode(attachment).decode(),)
     return WorkerSpec(
         LINK,
-        Command((sys.executable, "-m", module, str(state_dir), address, ip, cluster)),
+        Command((sys.executable, "-m", module, str(state_dir), address, ip, cluster, *more)),
         restart=_FOREVER,
         health=HealthPolicy(startup_timeout_s=START_S),
         stop=StopPolicy(ask_s=1.0),

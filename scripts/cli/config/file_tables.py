@@ -19,6 +19,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
 from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
 from rekindle.actors.gateways.settings.otel_settings import OtelSettings
+from rekindle.actors.gateways.settings.ray_attachment import Attachment
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 from rekindle.actors.spec.deployment.socket_spec import SocketSpec
@@ -124,8 +125,8 @@ class Cluster:
         least=1024,
         most=65025,
     )
-    attached: str | None = None
-    """The Ray that runs on this machine already; set by the command that attaches to it."""
+    attached: Attachment | None = None
+    """The Ray that runs on this machine already; set by `rekindle cluster join --ray`."""
     lease_s: float = setting(
         3.0,
         "How long a node may run its workers after it was last heard from. The same on all nodes.",

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from tests.unit.cluster.fleets import fleet, node, placed, wish
 
 from rekindle.actors.cluster.engine_messages import NodeOffered
-from rekindle.actors.cluster.facts.nodes import Resources
-from rekindle.actors.cluster.rules.room import offered, reservations
+from rekindle.actors.cluster.facts.nodes import NodeState, Resources
+from rekindle.actors.cluster.rules.room import offered, reservations, without_agent
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
 
 NEEDS = PlacePolicy(needs={"cpu": 1.0})
@@ -50,3 +50,11 @@ def test_a_declared_capacity_is_not_replaced_by_an_offer() -> None:
     found = fleet([replace(A, capacity=Resources(amounts={"cpu": 0.5}))], [wish("web:0", NEEDS)])
     offer = NodeOffered(engine_node="10.0.0.1", total=Resources(amounts={"cpu": 4.0}))
     assert placed(offered(found, {"10.0.0.1": offer})) == {}
+
+
+def test_an_agent_is_wanted_on_each_machine_of_the_engine_but_not_on_one_that_has_left() -> None:
+    machines = {address: NodeOffered(engine_node=address) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.3")}
+    left = replace(node("b", NodeState.LEFT), engine_node="10.0.0.2")
+    assert without_agent(fleet([A, left], []), machines) == ("10.0.0.3",)
+    lost = replace(node("a", NodeState.LOST), engine_node="10.0.0.1")
+    assert without_agent(fleet([lost, left], []), machines) == ("10.0.0.1", "10.0.0.3")

@@ -6,6 +6,7 @@ import click
 
 from ..help import Subcommands
 from .nodes.apply import apply
+from .nodes.attach import attach
 from .nodes.balance import rebalance
 from .nodes.cluster_status import status
 from .nodes.explanation import explain
@@ -30,6 +31,20 @@ def cluster() -> None:
     """
 
 
-for _command in (up, join, leave, apply, status, explain, cordon, uncordon, drain, move, rebalance, forget):
+for _command in (
+    up,
+    join,
+    attach,
+    leave,
+    apply,
+    status,
+    explain,
+    cordon,
+    uncordon,
+    drain,
+    move,
+    rebalance,
+    forget,
+):
     cluster.add_command(_command)
 cluster.add_command(try_, "try")

@@ -48,7 +48,7 @@ def _findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
         origin = "" if "node" in table else " (it is the name of the host: set node)"
         reason = f"must be a name of letters, digits, dots, dashes and underscores{origin}"
         yield ConfigFinding(("cluster", "node"), reason, cluster.node)
-    if (reason_not := _address_problem(cluster)) is not None:
+    if (reason_not := address_problem(cluster)) is not None:
         yield ConfigFinding(("cluster", "listen"), reason_not, cluster.listen)
     yield from _engine_findings(cluster, table)
     for name, amount in cluster.capacity.items():
@@ -72,7 +72,8 @@ def _engine_findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
             yield ConfigFinding(("cluster", "join"), reason, address)
 
 
-def _address_problem(cluster: Cluster) -> str | None:
+def address_problem(cluster: Cluster) -> str | None:
+    """Why it cannot listen there; None if it can."""
     found = _ADDRESS.fullmatch(cluster.listen)
     if found is None or int(found["port"]) > 65535:
         return "must be ADDRESS:PORT, such as 10.0.0.4:8378"

@@ -8,12 +8,15 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
 from loguru import logger
 
 from rekindle.actors.gateways.gateway_errors import GatewayError, MissingExtraError
+from rekindle.actors.gateways.ray.attached_machines import Attached
 from rekindle.actors.gateways.ray.head_check import AWAY, REFUSED, is_reached
 from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token, token_environment, write_private
 from rekindle.actors.gateways.secret_file import read_secret
+from rekindle.actors.gateways.settings.ray_attachment import Attachment
 
 from ...config.file_tables import Cluster
 
@@ -38,7 +41,7 @@ def check_ray(settings: Cluster, state_dir: Path) -> None:
         file = state_dir / TOKEN_NAME
         write_private(file, token(read_secret(Path(settings.secret_file)), settings.name))
         environment |= token_environment(file)
-    addresses = settings.join if settings.attached is None else (settings.attached,)
+    addresses = settings.join if settings.attached is None else (settings.attached.ray,)
     for address in addresses:
         if is_reached(address):
             _ask(address, environment)
@@ -66,3 +69,27 @@ def _ask(address: str, environment: dict[str, str]) -> None:
         raise GatewayError(said or f"Ray cannot be used: {found.stderr.strip()[-300:]}")
     if found.returncode == AWAY:
         logger.warning("cluster: {}", said)
+
+
+def attach_all(attachment: Attachment) -> tuple[Attached, ...]:
+    """Start an agent on each machine of a Ray; what came of each.
+
+    Raises:
+        GatewayError: Ray cannot be joined.
+    """
+    found = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "rekindle.actors.gateways.ray.agent_launch",
+            msgspec.json.encode(attachment).decode(),
+        ],
+        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        raise GatewayError((found.stderr.strip() or "Ray cannot be used").rpartition("\n")[2])
+    lines = (line for line in found.stdout.splitlines() if line.startswith("{"))
+    return tuple(msgspec.json.decode(line, type=Attached) for line in lines)

@@ -9,6 +9,7 @@ import click
 
 from ....console.exits import BAD_USAGE, say
 from ....render.text import printable
+from .attach import on_machine
 from .departures import end_with, wait_for_departure
 from .desk import file_argument, loaded, node_named, opened, operator
 
@@ -22,16 +23,35 @@ _verbose = click.option("--verbose", "-v", is_flag=True, help="Log debug message
 
 @click.command()
 @file_argument
+@click.option("--node", metavar="NAME", help="The name of this machine, instead of the one in the file.")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Where it listens, instead of the one in the file.")
+@click.option(
+    "--state",
+    "state_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Its state directory, instead of the one in the file.",
+)
+@click.option("--ray", metavar="ADDRESS:PORT", help="The head of a Ray that runs on this machine already.")
 @_log_json
 @_verbose
-def join(file: Path, log_json: bool, verbose: bool) -> None:
+def join(
+    file: Path,
+    node: str | None,
+    listen: str | None,
+    state_dir: Path | None,
+    ray: str | None,
+    log_json: bool,
+    verbose: bool,
+) -> None:
     """Make this machine a node of the cluster, until SIGINT or SIGTERM.
 
     Start it on each machine, under a service manager that restarts it. It does not start the workers
     of this file: the cluster runs those of the last rekindle cluster apply. A node that is back within
     its lease keeps its workers; if it is away for longer, they start on other nodes.
 
-    With engine = "ray" it also runs the Ray of this machine, which joins the head that the file names.
+    With engine = "ray" it also runs the Ray of this machine, which joins the head that the file names;
+    with --ray it uses the one that runs there (see rekindle cluster attach).
 
     The node's own supervisor answers as usual: status, explain, history and output show its workers.
 
@@ -39,9 +59,9 @@ def join(file: Path, log_json: bool, verbose: bool) -> None:
       $ rekindle cluster join prod.toml
     Exit codes: those of a run.
     """
-    config = loaded(file)
+    config = on_machine(loaded(file), node=node, listen=listen, state_dir=state_dir, ray=ray)
     assert config.cluster is not None
-    if config.cluster.engine == "ray" and not config.cluster.join:
+    if config.cluster.engine == "ray" and not (config.cluster.join or config.cluster.attached):
         say(
             f"{file}: [cluster] has no join: set it to the address of Ray's head, "
             f"or start the first machine with: rekindle cluster up {file}"
