@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import signal
 import subprocess
@@ -10,13 +11,15 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ....console.exits import FAILED, say
+from .apply import apply
+from .cluster_status import status
 
 START_S = 60.0
 """How long each step may take on a slow machine."""
@@ -89,10 +92,11 @@ class _Trial:
             )
             file.chmod(0o600)
         self._say("PostgreSQL runs; the nodes join")
+        self._stack.callback(self._end)
         for name in self._names:
             self._join(name)
         self._until(lambda: len(self._read().nodes) == len(self._names), "every node to join")
-        self._run("apply", str(self._file))
+        self._run(apply, str(self._file))
         self._until(self._all_placed, "every worker to have a node")
         took_s = time.monotonic() - began
         self._say(f"After {took_s:.1f} s {len(self._names)} nodes run {self._workers} workers:")
@@ -143,23 +147,28 @@ class _Trial:
                 start_new_session=True,
             )
         self._agents[name] = agent
-        self._stack.callback(self._end, agent)
 
-    def _end(self, agent: subprocess.Popen[bytes]) -> None:
-        agent.terminate()
-        try:
-            agent.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            agent.kill()
-            agent.wait(STOP_S)
+    def _end(self) -> None:
+        """Stop all agents at the same time."""
+        for agent in self._agents.values():
+            agent.terminate()
+        for agent in self._agents.values():
+            try:
+                agent.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                agent.kill()
+                agent.wait(STOP_S)
 
     # ── what is seen ─────────────────────────────────────────────────────────────────────
 
-    def _run(self, *words: str) -> str:
-        found = subprocess.run([*_REKINDLE, "cluster", *words], capture_output=True, text=True, check=False)
-        if found.returncode:
-            raise _TrialError(found.stderr.strip())
-        return found.stdout
+    def _run(self, command: click.Command, *words: str) -> str:
+        """What a command of `rekindle cluster` prints."""
+        with redirect_stdout(io.StringIO()) as printed:
+            try:
+                command.main(list(words), standalone_mode=False)
+            except click.ClickException as error:
+                raise _TrialError(error.format_message()) from None
+        return printed.getvalue()
 
     def _read(self) -> Any:
         from rekindle.persistence.cluster.cluster_desk import ClusterDesk
@@ -193,7 +202,7 @@ class _Trial:
             time.sleep(0.1)
 
     def _show(self) -> None:
-        click.echo(self._run("status", "--file", str(self._file)), nl=False)
+        click.echo(self._run(status, "--file", str(self._file)), nl=False)
 
     def _say(self, text: str) -> None:
         click.echo(text)
