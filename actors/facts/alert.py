@@ -46,6 +46,8 @@ class AlertKind(StrEnum):
     """No node of the cluster takes a worker."""
     ENGINE = "engine"
     """What reserves room on the machines of the cluster is away."""
+    SHARED_DATABASE = "shared_database"
+    """This node cannot reach the database of its cluster."""
 
 
 class Happening(StrEnum):

@@ -132,6 +132,16 @@ class EngineBack(msgspec.Struct, frozen=True):
     """What reserves room on the machines answers again."""
 
 
+class SharedDatabaseAway(msgspec.Struct, frozen=True):
+    """This node cannot reach the database that all nodes share: nothing is placed or moved."""
+
+    reason: str
+
+
+class SharedDatabaseBack(msgspec.Struct, frozen=True):
+    """This node reaches the database that all nodes share again."""
+
+
 ClusterEvent = (
     NodeJoined
     | NodeLost
@@ -151,4 +161,6 @@ ClusterEvent = (
     | LeaderChanged
     | EngineAway
     | EngineBack
+    | SharedDatabaseAway
+    | SharedDatabaseBack
 )

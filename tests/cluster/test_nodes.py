@@ -86,8 +86,10 @@ def test_the_loss_of_the_database_stops_and_moves_no_worker(
     try:
         last = nodes.traces(W)[-1].at
         until(lambda: nodes.traces(W)[-1].at > last + 4 * LEASE_S, "a long outage to pass")
+        until(lambda: "the shared database is unavailable" in nodes.log("k1"), "the event")
     finally:
         postgres_service.start()
+    until(lambda: "the shared database is available again" in nodes.log("k1"), "the end of it")
     until(lambda: all(nodes.holds_lease(name) for name in ("k1", "k2", "k3")), "the leases to be renewed")
     for id_ in ids:
         assert [life.token for life in nodes.lives(id_)] == [life.token for life in before[id_]]

@@ -24,6 +24,8 @@ from ...messages import (
     Event,
     LeaseLost,
     NodeStatus,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
     StatusReport,
     WorkerMoved,
     WorkerStatus,
@@ -212,6 +214,8 @@ def _cluster(scrape: Scrape) -> Iterator[Metric]:
     fenced.add_metric([], happened[event_type(LeaseLost)])
     engine = happened[event_type(EngineAway)] <= happened[event_type(EngineBack)]
     yield from (moves, fenced, _gauge("rekindle_engine_up", "1 while the engine answers.", engine))
+    is_up = happened[event_type(SharedDatabaseAway)] <= happened[event_type(SharedDatabaseBack)]
+    yield _gauge("rekindle_shared_database_up", "1 while this node reaches its cluster's database.", is_up)
 
 
 def _left(budget: Budget) -> tuple[float, float, float]:

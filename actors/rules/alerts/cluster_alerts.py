@@ -1,6 +1,7 @@
 """Pure: the alerts about a cluster: nodes that are lost or suspect, workers without a node, the engine.
 
 The node that leads raises them, so that people are told once; each node resolves those that it has raised.
+No node leads without the database of the cluster: each one that cannot reach it says so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ...messages import (
     NodeLeft,
     NodeLost,
     NodeSuspected,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
     WorkerMoved,
     WorkerUnplaced,
     WorkerUnwanted,
@@ -46,5 +49,11 @@ def heard_of_cluster(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
             return raised(book, None, AlertKind.ENGINE, Severity.WARNING, text, reason, now_wall_ms)
         case EngineBack():
             return resolved(book, [book.active(None, AlertKind.ENGINE)], now_wall_ms)
+        case SharedDatabaseAway(reason=reason):
+            text = "the database of the cluster is unavailable; workers run, but none is placed or moved"
+            kind = AlertKind.SHARED_DATABASE
+            return raised(book, None, kind, Severity.CRITICAL, text, reason, now_wall_ms)
+        case SharedDatabaseBack():
+            return resolved(book, [book.active(None, AlertKind.SHARED_DATABASE)], now_wall_ms)
         case _:
             return AlertStep(book)

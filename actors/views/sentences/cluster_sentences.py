@@ -21,6 +21,8 @@ from ...messages import (
     NodeLost,
     NodeSuspected,
     NodeUncordoned,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
     WorkerMoved,
     WorkerUnplaced,
     WorkerUnwanted,
@@ -53,6 +55,10 @@ def cluster_sentence(event: ClusterEvent) -> Sentence:
             return Sentence("cluster", f"the engine is unavailable: {reason}", Level.WARNING)
         case EngineBack():
             return Sentence("cluster", "the engine is available again", Level.SUCCESS)
+        case SharedDatabaseAway(reason=reason):
+            return Sentence("cluster", f"the shared database is unavailable: {reason}", Level.ERROR)
+        case SharedDatabaseBack():
+            return Sentence("cluster", "the shared database is available again", Level.SUCCESS)
         case _:
             return _node_sentence(event)
 

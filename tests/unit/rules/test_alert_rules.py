@@ -20,6 +20,8 @@ from rekindle.actors.messages import (
     PauseBegan,
     PauseEnded,
     ResourceEased,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
     StartsHindered,
     StartsResumed,
     StoreDegraded,
@@ -341,3 +343,10 @@ def test_an_engine_that_is_away_is_an_alert_until_it_is_back() -> None:
     told = after(EngineAway("no answer"))
     assert [each.alert.kind for each in told.changes] == [AlertKind.ENGINE]
     assert [each.happening for each in after(EngineBack(), book=told.book).changes] == [Happening.RESOLVED]
+
+
+def test_a_node_that_cannot_reach_the_database_of_its_cluster_raises_an_alert_until_it_can() -> None:
+    told = after(SharedDatabaseAway("refused"))
+    assert [each.alert.kind for each in told.changes] == [AlertKind.SHARED_DATABASE]
+    (over,) = after(SharedDatabaseBack(), book=told.book).changes
+    assert over.happening is Happening.RESOLVED

@@ -76,6 +76,8 @@ from rekindle.actors.messages import (
     RunStopped,
     RunSucceeded,
     ScheduleChanged,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
     StartsHindered,
     StartsResumed,
     StatusChanged,
@@ -347,6 +349,8 @@ TEXTS: list[tuple[Event, str]] = [
     (LeaderChanged(None), "no node leads the cluster: workers are neither placed nor moved"),
     (EngineAway("no answer"), "the engine is unavailable: no answer"),
     (EngineBack(), "the engine is available again"),
+    (SharedDatabaseAway("refused"), "the shared database is unavailable: refused"),
+    (SharedDatabaseBack(), "the shared database is available again"),
 ]
 """Every event, in the words that people read."""
 

@@ -16,13 +16,21 @@ from rekindle.actors.cluster.facts.orders import Order
 from rekindle.actors.cluster.views.cluster_changes import SeenCluster, changes, watched
 from rekindle.actors.cluster.views.whole_cluster import lasting
 from rekindle.actors.errors import StoreError
-from rekindle.actors.messages import StatusReport, WorkerStatus
+from rekindle.actors.messages import (
+    ClusterEvent,
+    SharedDatabaseAway,
+    SharedDatabaseBack,
+    StatusReport,
+    WorkerStatus,
+)
 from rekindle.persistence.cluster.node_desk import NodeDesk, OrderListener
 
 ROUND_S = 1.0
 SLICE_S = 0.25
 """How long a thread that listens is deaf to the end of the node."""
 RETRY_S = 1.0
+AWAY_S = 3.0
+"""How long the database is unavailable before people are told."""
 ORDERS_AT_ONCE = 8
 
 
@@ -48,7 +56,8 @@ class NodeLink:
         self._closing = threading.Event()
         self._heard = threading.Condition()
         self._news = 0
-        self._is_away = False
+        self._away_since: float | None = None
+        self._is_told_away = False
         self._orders = ThreadPoolExecutor(ORDERS_AT_ONCE, "rekindle-orders")
         self._thread = threading.Thread(target=self._work, name="rekindle-node-link", daemon=True)
         self._thread.start()
@@ -93,7 +102,6 @@ class NodeLink:
         while not self._closing.is_set():
             try:
                 with self.desk.listener() as listener:
-                    self._is_away = False
                     while not self._closing.is_set():
                         self._round(listener)
             except Exception as error:  # noqa: BLE001  # the node must continue, whatever the database says
@@ -103,6 +111,7 @@ class NodeLink:
     def _round(self, listener: OrderListener) -> None:
         self.tell()
         self._watch(self._read())
+        self._back()
         self._take()
         until = time.monotonic() + ROUND_S
         while (left_s := until - time.monotonic()) > 0 and not self._closing.is_set():
@@ -123,8 +132,7 @@ class NodeLink:
             return
         self._watched, events = changes(self._watched, look, self._node_id, self._unplaced_after_s)
         for event in events:
-            with suppress(RekindleError):  # it is stopping
-                self._system.announce(event)
+            self._announce(event)
 
     def _take(self) -> None:
         for order in self.desk.take():
@@ -133,7 +141,22 @@ class NodeLink:
 
     def _away(self, error: Exception) -> None:
         self._told = None
-        if not self._is_away and not self._closing.is_set():
-            self._is_away = True
-            what = str(error) if isinstance(error, StoreError) else repr(error)
+        if self._closing.is_set():
+            return
+        now, what = time.monotonic(), str(error) if isinstance(error, StoreError) else repr(error)
+        if self._away_since is None:
+            self._away_since = now
             logger.warning("cluster: the other nodes cannot be read: {}", what)
+        elif not self._is_told_away and now - self._away_since >= AWAY_S:
+            self._is_told_away = True
+            self._announce(SharedDatabaseAway(what))
+
+    def _back(self) -> None:
+        self._away_since = None
+        if self._is_told_away:
+            self._is_told_away = False
+            self._announce(SharedDatabaseBack())
+
+    def _announce(self, event: ClusterEvent) -> None:
+        with suppress(RekindleError):  # it is stopping
+            self._system.announce(event)
