@@ -20,7 +20,7 @@ from rekindle.actors.gateways.settings.ray_attachment import Attachment
 
 from ...config.file_tables import Cluster
 
-CHECK_S = 10.0
+CHECK_S = 30.0
 """For a machine that is busy; Ray takes a second to import."""
 
 
