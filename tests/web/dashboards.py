@@ -166,7 +166,7 @@ AS_NEW = """async () => {
   }
   await refreshAll();
 }"""
-"""Another page and back: a page begins anew when it is shown."""
+"""Another page and back: a page starts again when it is shown."""
 
 
 def watched(context: BrowserContext) -> Window:
