@@ -138,7 +138,7 @@ def test_which_supervisor_is_meant_may_stand_before_the_command(every_state: Cli
     [
         ("mcp --url https://127.0.0.1:1 --token-file x confirm 3", "--url"),
         ("mcp --operator confirm 3", "--operator"),
-        ("alerts --state x test pager -c workers.toml", "--state"),
+        ("alerts --url https://127.0.0.1:1 test pager -c workers.toml", "--url"),
     ],
 )
 def test_an_option_before_a_subcommand_that_does_not_have_it_is_refused(
