@@ -42,12 +42,23 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
             by_folder = folder is not None and "/" in argv[0] and not os.path.isabs(argv[0])
             if problem is not None and not by_folder:
                 yield Problem("run", problem + _where(spec, argv[0]))
-            if spec.user is not None and spec.cwd is None:
-                yield from _files_missing(spec, argv[1:])
         case PythonCall(target=target) as call:
             yield from _modules_missing("run", [target.partition(":")[0]], spec)
             if isinstance(call.warm, tuple):
                 yield from _modules_missing("warm", call.warm, spec)
+
+
+def misplaced(spec: WorkerSpec) -> Iterator[Problem]:
+    """The words of a command that name a file where we are, and none where the worker starts.
+
+    They may mean something else: this is no reason to refuse the worker.
+    """
+    if spec.user is None or spec.cwd is not None or not isinstance(spec.run, Command):
+        return
+    home = start_folder(spec.user, None) or ""
+    for word in spec.run.argv[1:]:
+        if os.path.isfile(word) and not os.path.exists(os.path.join(home, word)):
+            yield Problem("run", f'there is no file "{word}"{_where(spec, word)}')
 
 
 def _modules_missing(field: str, modules: Sequence[str], spec: WorkerSpec) -> Iterator[Problem]:
@@ -55,14 +66,6 @@ def _modules_missing(field: str, modules: Sequence[str], spec: WorkerSpec) -> It
         name = _missing_module(module, import_path(spec))
         if name is not None:
             yield Problem(field, f'there is no module "{name}" on its import path{_where(spec)}')
-
-
-def _files_missing(spec: WorkerSpec, words: Sequence[str]) -> Iterator[Problem]:
-    """The words that name a file where we are, and none where a worker with a user and no `cwd` starts."""
-    home = start_folder(spec.user, None) or ""
-    for word in words:
-        if os.path.isfile(word) and not os.path.exists(os.path.join(home, word)):
-            yield Problem("run", f'there is no file "{word}"{_where(spec, word)}')
 
 
 def _where(spec: WorkerSpec, file: str = "") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actors.errors import SpecError
-from rekindle.actors.processes.spawn.preflight import missing
+from rekindle.actors.processes.spawn.preflight import misplaced, missing
 from rekindle.actors.spec.policies.log_policy import LogPolicy
 from rekindle.actors.spec.policies.restart_policy import RestartOn, RestartPolicy
 from rekindle.actors.spec.policies.work_item_policy import ReleasePolicy
@@ -117,7 +117,7 @@ def _literal_words(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding
 def missing_resources(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding]:
     """What its workers need and this machine does not have; another machine may have it."""
     named = "command" if isinstance(group.template.run, Command) else "python"
-    for problem in missing(group.template):
+    for problem in (*missing(group.template), *misplaced(group.template)):
         key = named if problem.field == "run" else problem.field
         yield layers.finding(tuple(key.split(".")), problem.reason)
 
