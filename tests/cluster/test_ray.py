@@ -22,6 +22,7 @@ from rekindle.cli.state_files import LOCK_NAME, SOCKET_NAME
 W = tuple(f"worker:web:{number}" for number in range(WORKERS))
 
 
+@pytest.mark.timeout(600)
 def test_ray_reserves_room_and_its_head_may_die_and_come_back(
     nodes: Nodes, postgres_service: PostgresService
 ) -> None:
