@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 from tests.alerts.conftest import Receiver
@@ -20,6 +21,7 @@ from tests.processes.waiting import eventually
 from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
 from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
 from rekindle.actors.gateways.sinks.notification import Filter, Notification, SinkRateLimit
+from rekindle.actors.handover.document import convert
 from rekindle.actors.messages import AlertChanged, WorkerStarted
 from rekindle.actors.processes.strays import reap_orphans
 from rekindle.actors.runtime.thread_runtime import RealClock
@@ -243,3 +245,22 @@ def test_messages_above_the_limit_per_minute_are_withheld_and_reported_with_the_
         allowance, let_in = allowance.admit(float(second), 3)
         admitted.append((let_in, withheld if let_in else None))
     assert admitted == [(True, 0), (True, 0), (True, 0), (False, None), (False, None), (True, 2), (True, 0)]
+
+
+def test_what_an_upgrade_finds_unsent_is_sent_by_the_next_program(
+    receiver: Receiver, logs: list[str]
+) -> None:
+    """A message that was sent again, and those behind it, were lost without a word."""
+    receiver.answers = [500]
+    routes = [Route(WebhookSink(receiver.url), name="ops")]
+    with AlertNotifier(routes, RealClock(), (60.0,)) as notifier:
+        for number in (1, 2, 3):
+            notifier.tell(opened(number))
+        assert eventually(lambda: len(receiver.requests) == 1)
+        unsent = msgspec.json.decode(msgspec.json.encode(notifier.leave()))
+    assert not [line for line in logs if "was not sent" in line]
+    left = convert(unsent, dict[str, tuple[Notification, ...]], "alerts")
+    with AlertNotifier(routes, RealClock(), unsent=left):
+        assert eventually(lambda: len(receiver.requests) == 4)
+    assert [request.document["id"] for request in receiver.requests] == [1, 1, 2, 3]
+    assert receiver.requests[0].body == receiver.requests[1].body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Protocol, Self
@@ -46,9 +46,22 @@ class AlertNotifier:
     """Receives alerts as a subscriber, and sends them. Use it as a context manager."""
 
     def __init__(
-        self, routes: Sequence[Route], clock: Clock, retry_delays_s: Sequence[float] = RETRY_DELAYS_S
+        self,
+        routes: Sequence[Route],
+        clock: Clock,
+        retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
+        unsent: Mapping[str, Sequence[Notification]] | None = None,
     ) -> None:
+        """
+        Args:
+            routes: the sinks.
+            clock: for the rate limits.
+            retry_delays_s: after each failure of a message.
+            unsent: what the former program of this process left, by the names of the sinks.
+        """
         self._queues = [_SinkQueue(route, clock, tuple(retry_delays_s)) for route in routes]
+        for queue in self._queues:
+            queue.go_on_with((unsent or {}).get(queue.name, ()))
 
     def __enter__(self) -> Self:
         for queue in self._queues:
@@ -65,6 +78,10 @@ class AlertNotifier:
         """How each sink fares."""
         return tuple(queue.state() for queue in self._queues)
 
+    def leave(self) -> dict[str, tuple[Notification, ...]]:
+        """Send nothing more; what is not known to be sent by sink, for the program that follows."""
+        return {queue.name: queue.leave() for queue in self._queues}
+
     def tell(self, message: object) -> None:
         """Receive an event."""
         if isinstance(message, AlertChanged):
@@ -78,12 +95,15 @@ class _SinkQueue:
 
     def __init__(self, route: Route, clock: Clock, delays: tuple[float, ...]) -> None:
         self._route = route
+        self.name = route.name
         self._clock = clock
         self._delays = delays
         self._waiting: deque[Notification] = deque()
         self._rate = SinkRateLimit()
         self._changed = threading.Condition()
-        self._ended = False
+        self._current: Notification | None = None
+        """The message that is being sent."""
+        self._ended = self._is_left = False
         self._failing = False
         """Whether the log says that the sink fails."""
         self._delivered = self._dropped = 0
@@ -94,6 +114,16 @@ class _SinkQueue:
 
     def start(self) -> None:
         self._thread.start()
+
+    def go_on_with(self, unsent: Sequence[Notification]) -> None:
+        self._waiting.extend(unsent)
+
+    def leave(self) -> tuple[Notification, ...]:
+        with self._changed:
+            self._ended = self._is_left = True
+            self._changed.notify()
+            current = () if self._current is None else (self._current,)
+            return (*current, *self._waiting)
 
     def end(self) -> None:
         """Send nothing more; the current message may finish, for a moment."""
@@ -139,11 +169,14 @@ class _SinkQueue:
     def _run(self) -> None:
         while (notification := self._next()) is not None:
             self._deliver(notification)
+            with self._changed:
+                self._current = None
 
     def _next(self) -> Notification | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended)
-            return None if self._ended else self._waiting.popleft()
+            self._current = None if self._ended else self._waiting.popleft()
+            return self._current
 
     def _deliver(self, notification: Notification) -> None:
         alert, sink = notification.alert.id, str(self._route.sink)
@@ -158,6 +191,8 @@ class _SinkQueue:
                 self._failing = True
                 logger.warning("alerts: alert {} is sent again to {}: {}", alert, sink, repr(failure))
             if delay is None or self._pause(delay):
+                if self._is_left:
+                    return
                 self._dropped += 1
                 logger.warning("alerts: alert {} was not sent to {}: {}", alert, sink, repr(failure))
                 return

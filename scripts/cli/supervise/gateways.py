@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from loguru import logger
 
 from rekindle.actors.gateways.gateway_state import Gateway, GatewayState
 from rekindle.actors.gateways.server_identity import identity
+from rekindle.actors.handover.document import convert
 
 if TYPE_CHECKING:
     from rekindle.actors import System
@@ -70,8 +72,16 @@ class EventGateways:
         sinks = () if self._sinks is None else self._sinks.states()
         return (*(gateway.state() for gateway in self._gateways), *sinks)
 
-    def send_alerts(self, system: System, settings: AlertSettings, stack: ExitStack) -> None:
+    def send_alerts(
+        self, system: System, settings: AlertSettings, stack: ExitStack, unsent: Mapping[str, object]
+    ) -> None:
         """Send alerts to the configured sinks until the stack is left.
+
+        Args:
+            system: what raises alerts.
+            settings: the sinks.
+            stack: ends it.
+            unsent: what the former program of this process left, by the names of the sinks.
 
         Raises:
             GatewayError: the secret of a webhook cannot be read, or other users can read it.
@@ -79,13 +89,19 @@ class EventGateways:
         if not settings.sinks:
             return
         from rekindle.actors.gateways.sinks import AlertNotifier, Route
+        from rekindle.actors.gateways.sinks.notification import Notification
         from rekindle.actors.runtime.thread_runtime import RealClock
 
         routes = [Route(sink_of(each), _filter(each), each.name) for each in settings.sinks]
-        self._sinks = AlertNotifier(routes, RealClock())
+        left = convert(unsent, dict[str, tuple[Notification, ...]], "alerts")
+        self._sinks = AlertNotifier(routes, RealClock(), unsent=left)
         stack.enter_context(self._sinks)
         system.subscribe(self._sinks)
         stack.callback(system.unsubscribe, self._sinks)
+
+    def leave_alerts(self) -> Mapping[str, object]:
+        """Send no more alerts; what is unsent, by the names of the sinks."""
+        return {} if self._sinks is None else self._sinks.leave()
 
     def metrics_text(self) -> bytes | None:
         """The metrics, if they are enabled."""

@@ -121,7 +121,7 @@ def _prepared(
     desk = UpgradeDesk(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
     desk.spared, runner.desk, fleet.upgrades = spared, desk, desk
     runner.listen()
-    fleet.event_gateways.send_alerts(fleet, config.alerts, stack)
+    fleet.event_gateways.send_alerts(fleet, config.alerts, stack, left.alerts)
     operator = operator_of(fleet, config)
     _serve(config, fleet, operator, desk, left, stack)
     join_cluster(fleet, config, store, jobs, operator)

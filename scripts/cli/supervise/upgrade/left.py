@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 from rekindle import __version__
 from rekindle.actors.handover import Inheritance
@@ -15,7 +16,7 @@ from ...config import Config
 from ..fleet import Fleet
 from ..platform.signals import HELD, SignalPipe, set_handlers
 from .program import go_back
-from .runner_state import RUNNER, RunnerState, StoreLock
+from .runner_state import ALERTS, RUNNER, RunnerState, StoreLock
 from .upgrade_desk import UpgradeDesk
 
 READY_S = 60.0
@@ -41,6 +42,9 @@ class OwnEstate:
         """Held by the one of two threads that decides: this program takes over, or the former one returns."""
         taken = None if inheritance is None else inheritance.take(RUNNER, RunnerState)
         self.runner = RunnerState() if taken is None else taken[0]
+        alerts = None if inheritance is None else inheritance.take(ALERTS, dict[str, Any])
+        self.alerts = {} if alerts is None else alerts[0]
+        """The messages about alerts that the former program did not send."""
         self._descriptors: dict[str, dict[str, int]] = {}
         if inheritance is not None:
             set_inheritable(inheritance.document, inheritable=False)

@@ -19,7 +19,7 @@ from rekindle.actors.supervisor.handed_over_actors import HandedOverActors
 from rekindle.actors.system import actor_hand_over
 from rekindle.actors.system.actor_hand_over import KeptRecord
 
-from .runner_state import RUNNER, RunnerState, StoreLock
+from .runner_state import ALERTS, RUNNER, RunnerState, StoreLock
 
 ACTORS = actor_hand_over.PART
 
@@ -31,6 +31,7 @@ _KINDS: dict[str, Any] = {
     listening_sockets.PART: type(None),
     listening_sockets.CREATED: dict[str, Identity],
     RUNNER: RunnerState,
+    ALERTS: dict[str, Any],
     "store_lock": StoreLock,
     "state_lock": type(None),
     "signals": type(None),

@@ -9,6 +9,9 @@ import msgspec
 RUNNER = "runner"
 """The part of the hand-over with the state of this process."""
 
+ALERTS = "alerts"
+"""The part with the messages that are not known to be sent, by the names of the sinks."""
+
 Word = Literal["stop", "reload", "stand_down", "end", "show_status", "check_tasks"]
 """An order to the process of `rekindle run`."""
 

@@ -34,7 +34,7 @@ from ..platform.state_lock import StateLock
 from .dry_start import ANSWER
 from .parts import leave_examples
 from .program import CHECK, DOCUMENT, command_line, execute
-from .runner_state import RUNNER, PendingOrders, RunnerState, StoreLock
+from .runner_state import ALERTS, RUNNER, PendingOrders, RunnerState, StoreLock
 
 if TYPE_CHECKING:
     from rekindle.actors.gateways.http import HttpServer
@@ -162,6 +162,7 @@ class UpgradeDesk:
             else:
                 estate.leave("store_lock", StoreLock(session=self._store.lock))
         at = self._fleet.hand_over(estate)
+        estate.leave(ALERTS, self._fleet.event_gateways.leave_alerts())
         if self.signals is not None:
             self.signals.end()
             estate.leave("signals", None, **self.signals.pipe._asdict())
