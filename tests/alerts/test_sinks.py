@@ -128,7 +128,7 @@ def test_a_sink_that_fails_is_told_of_at_once_and_once_and_so_is_what_the_end_le
     for text in (
         "alert 1 is sent again",
         "alert 2 is sent again",
-        "2 messages unsent",
+        "left unsent at the end: 2",
         "alert 2 was not sent",
     ):
         assert sum(text in line for line in logs) == 1, text

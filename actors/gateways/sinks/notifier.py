@@ -132,7 +132,9 @@ class _SinkQueue:
             unsent = len(self._waiting)
             self._changed.notify()
         if unsent:
-            logger.warning("alerts: the end leaves {} messages unsent to {}", unsent, str(self._route.sink))
+            logger.warning(
+                "alerts: messages for {} left unsent at the end: {}", str(self._route.sink), unsent
+            )
         self._thread.join(1.0)
 
     def state(self) -> GatewayState:
