@@ -51,7 +51,7 @@ def missing(spec: WorkerSpec) -> Iterator[Problem]:
 def misplaced(spec: WorkerSpec) -> Iterator[Problem]:
     """The words of a command that name a file where we are, and none where the worker starts.
 
-    They may mean something else: this is no reason to refuse the worker.
+    They may mean something else, so the worker is not refused for them.
     """
     if spec.user is None or spec.cwd is not None or not isinstance(spec.run, Command):
         return
