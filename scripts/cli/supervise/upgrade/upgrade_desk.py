@@ -172,7 +172,9 @@ class UpgradeDesk:
 
     def _await_starts(self) -> None:
         if not self._launcher.settle(SETTLE_S):
-            raise RequestRefusedError("the start of a worker hangs: try again when it has ended")
+            raise RequestRefusedError(
+                f"the start of a worker takes more than {SETTLE_S:g} s: try again when it has ended"
+            )
 
     def _call_off(self, reason: str) -> None:
         """Something began after the check: nothing has changed, and another upgrade may be asked for."""
