@@ -164,6 +164,8 @@ def test_the_footer_tells_of_a_gateway_that_delivers_nothing() -> None:
         "Events are not delivered to nats (7 waiting): nats://a: gone\\n"
     ]
     assert "(7 waiting, 2 dropped)" in footer(report(gateways=[{**nats, "dropped": 2}]))[1]
+    sink = {**nats, "name": "alert sink pager"}
+    assert footer(report(gateways=[sink]))[1].startswith("Alerts are not delivered to alert sink pager (7")
     assert footer(report(gateways=[{**nats, "connected": True}])) == []
 
 

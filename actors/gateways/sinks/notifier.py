@@ -184,7 +184,7 @@ class _SinkQueue:
         alert, sink = notification.alert.id, str(self._route.sink)
         for delay in (*self._delays, None):
             failure = self._try(notification)
-            self._note(None if failure is None else str(failure) or repr(failure))
+            self._note(None if failure is None else str(failure).rstrip(": ") or repr(failure))
             if failure is None:
                 self._failing = False
                 self._delivered += 1

@@ -236,7 +236,8 @@ def breaker_line(breaker: Document) -> str:
 
 def _away(gateway: Document) -> str:
     dropped = f", {gateway['dropped']} dropped" if gateway["dropped"] else ""
-    what = f"Events are not delivered to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
+    goods = "Alerts" if gateway["name"].startswith("alert sink") else "Events"
+    what = f"{goods} are not delivered to {gateway['name']} ({gateway['waiting']} waiting{dropped})"
     return f"{what}: {printable(gateway['detail'])}"
 
 
