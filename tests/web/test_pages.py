@@ -321,8 +321,9 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, dashboard: Dashboard, t
         color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce"
     )
     window = watched(context)
+    window.page.route("**/api/v1/workers", in_trouble)
     window.page.goto(dashboard.link())
-    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)
+    window.page.locator(".breakers li").wait_for(timeout=PATIENCE_MS)
     window.page.evaluate(axe())
     for address, title in EVERY_PAGE.items():
         go(window, address)
@@ -331,7 +332,27 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, dashboard: Dashboard, t
     window.page.keyboard.press("/")
     window.page.get_by_role("option").first.wait_for(timeout=PATIENCE_MS)
     assert findings(window, RULES[theme]) == [], "the palette"
+    window.page.unroute_all(behavior="ignoreErrors")
     context.close()
+
+
+def in_trouble(route: Route) -> None:
+    """The answer about all workers, with an open breaker and a rollout under way."""
+    held = {
+        "name": "db",
+        "why": "2 workers died within 30 s",
+        "open_for_ms": 9_000,
+        "held": [],
+        "canary": None,
+    }
+    web = {"group": "web", "stage": "replace", "workers": ["a", "b"], "replaced": ["a"], "spares": []}
+    response = route.fetch()
+    document = {
+        **response.json(),
+        "breakers": [{**held, "next_try_in_ms": 60_000}],
+        "rollouts": [{**web, "problem": "", "steps": ["b gets its new process"]}],
+    }
+    route.fulfill(response=response, json=document)
 
 
 def findings(window: Window, rules: str) -> list[str]:

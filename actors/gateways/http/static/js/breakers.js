@@ -5,7 +5,7 @@ import { clock } from "./store.js";
 import { count, elapsed, until } from "./words.js";
 
 export function breakers() {
-  const node = el("ul", { class: "breakers", role: "status", "aria-label": "Open breakers", hidden: true });
+  const node = el("ul", { class: "breakers", "aria-live": "polite", "aria-relevant": "additions", "aria-label": "Open breakers", hidden: true });
   let lines = [];
 
   function update(open) {

@@ -51,7 +51,10 @@ function sample(samples, value) {
 // What was before the page was opened.
 function remember(workers) {
   isRemembered = true;
-  for (const [name, samples] of Object.entries(levels(workers, LINE_MS))) past[name] = [...samples, ...past[name]];
+  for (const [name, samples] of Object.entries(levels(workers, LINE_MS))) {
+    const step = samples.slice(-1).map(({ value }) => ({ at: past[name][0]?.at ?? performance.now(), value })); // not a slope
+    past[name] = [...samples, ...step, ...past[name]];
+  }
 }
 
 function figure(text) {

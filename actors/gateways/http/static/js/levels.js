@@ -2,10 +2,12 @@
 
 import { shown, state, supervisorsNow } from "./store.js";
 
-// What an event makes of a worker, and what the worker was before.
+const UP = ["healthy", "unhealthy", "recovering"];
+
+// What the worker was before an event, and what it is then.
 const MOVES = {
   worker_started: () => ["down", "starting"],
-  status_changed: (event) => [event.old === "pending" ? "starting" : "up", event.new === "pending" ? "starting" : "up"],
+  status_changed: ({ old, new: now }) => (UP.includes(now) ? [UP.includes(old) ? "up" : "starting", "up"] : null), // deaths tell the rest
   worker_died: () => ["up", "down"],
   worker_stopped: () => ["up", "down"],
   worker_failed: () => ["down", "failed"],
@@ -18,7 +20,8 @@ export function levels(workers, periodMs) {
   const from = Math.max(supervisorsNow() - periodMs, state.info.started_at_wall_ms, oldest);
   const known = new Set(workers.map((worker) => worker.component_id));
   const moves = state.feed.filter((event) => event.at_wall_ms >= from && known.has(event.component_id) && MOVES[event.type])
-    .reverse().map((event) => ({ id: event.component_id, at: event.at_wall_ms + toHere, states: MOVES[event.type](event) }));
+    .reverse().map((event) => ({ id: event.component_id, at: event.at_wall_ms + toHere, states: MOVES[event.type](event) }))
+    .filter(({ states: known }) => known !== null);
   const states = new Map(workers.map((worker) => [worker.component_id, { healthy: "up", failed: "failed" }[shown(worker)] ?? "down"]));
   for (const { id, states: [before] } of moves.toReversed()) states.set(id, before);
   const counted = (word) => [...states.values()].filter((each) => each === word).length;

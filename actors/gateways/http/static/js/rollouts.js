@@ -3,7 +3,7 @@
 import { el, say } from "./dom.js";
 
 export function rollouts() {
-  const node = el("ul", { class: "rollouts", role: "status", "aria-label": "Rollouts", hidden: true });
+  const node = el("ul", { class: "rollouts", "aria-live": "polite", "aria-relevant": "additions", "aria-label": "Rollouts", hidden: true });
 
   function update(underWay) {
     node.hidden = underWay.length === 0;
