@@ -335,10 +335,8 @@ class Supervisor(ResilientActor):
 
     def _count_for_breaker(self, death: Death, at: float) -> None:
         worker = self._workers.get(death.component_id)
-        if worker is None or worker.spec.breaker is None or not supervision.is_up(worker, death.generation):
-            return
-        if not self._world(worker).stopping and not death.ended_well:
-            self._breakers.handle(worker.spec.breaker, circuit_breaker.Died(worker.id), at)
+        if worker is not None and supervision.is_up(worker, death.generation):
+            self._breakers.died(worker, death, at)
 
     def _health_for_breaker(self, changed: StatusChanged) -> None:
         worker = self._workers.get(changed.component_id)

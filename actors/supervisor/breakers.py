@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from rekindle.worker.plain_text import span
 
 from .. import supervision
+from ..deaths.death import Death
 from ..facts.records import MetaSet
 from ..messages import BreakerClosed, BreakerOpened, BreakerStatus, CanaryStarted
 from ..messages.internal.to_persistence import Persist
@@ -20,6 +21,7 @@ from ..messages.internal.to_prober import BreakerDue, Probe
 from ..ports import Receiver, Runtime, Timer
 from ..rules.circuit_breaker import (
     Closed,
+    Died,
     HalfOpen,
     HealthChanged,
     Open,
@@ -165,6 +167,12 @@ class Breakers:
         if now != was:
             self._schedule_check(policy, now)
             self._act_on(policy, was, now)
+
+    def died(self, worker: Worker, death: Death, at: float) -> None:
+        """A worker died; a good end opens no breaker, but a canary that ends did not stay healthy."""
+        is_well = death.ended_well and self.is_closed(worker)
+        if not is_well and not self._orders.stopping:
+            self.handle(worker.spec.breaker, Died(worker.id), at)
 
     def process_ended(self, component_id: str) -> None:
         """A process is gone; if it was a canary, the canary is not healthy."""
