@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..spec.worker_spec import WorkerSpec
-from .reference.alerts import ExpectedAlerts
+from .reference.alerts.alert_ends import AlertEnds
+from .reference.alerts.expected_alerts import ExpectedAlerts
 from .reference.announcements import Announcements, Publications
 from .reference.decisions import Decisions
 from .reference.durability import Durability
@@ -51,6 +52,7 @@ from .scenarios.invariants import FOR_SCHEDULED, RULES, Rule, Slack, Violation
 from .scenarios.known_state import Facts
 
 PROMISES: tuple[type[Promise], ...] = (
+    AlertEnds,
     ExpectedAlerts,
     Announcements,
     ExpectedBreakers,
@@ -77,7 +79,7 @@ PROMISES: tuple[type[Promise], ...] = (
 )
 """What is checked against a specification of its own, in virtual time."""
 
-BY_CLOCK = frozenset({CatchUps.rule, Decisions.rule, Runs.rule, ExpectedSchedules.rule})
+BY_CLOCK = frozenset({AlertEnds.rule, CatchUps.rule, Decisions.rule, Runs.rule, ExpectedSchedules.rule})
 """The promises about workers that run by the clock; the others are about workers that always run."""
 
 _OF_WORKERS = frozenset(

@@ -9,6 +9,7 @@ from ..facts.records import DeathRecord, StreakCleared
 from ..facts.runs import Run
 from ..messages import (
     AlertChanged,
+    BreakerClosed,
     Event,
     JobCancelled,
     JobConvicted,
@@ -56,6 +57,8 @@ def announced(at: float, event: object) -> Announced:
         return Announced(at, name, None, 0, ",".join(event.workers), event.group, ",".join(event.spares))
     if isinstance(event, RolloutEnded):
         return Announced(at, name, None, 0, event.group, event.problem or None, ",".join(event.replaced))
+    if isinstance(event, BreakerClosed):
+        return Announced(at, name, about=event.breaker, lasted_s=event.open_for_s)
     about = getattr(event, "breaker", None)
     if isinstance(event, JobRequeued | JobConvicted | JobCancelled | JobTimedOut):
         about = str(event.job_id)

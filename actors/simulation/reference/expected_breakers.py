@@ -8,12 +8,13 @@ all workers return at once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...spec.policies.breaker_policy import BreakerPolicy
-from ..scenarios.history import Announced, Decided, Ended, Ordered, Spawned, SupervisorStarted
+from ..scenarios.history import Announced, Decided, Ended, Ordered, Spawned, Stored, SupervisorStarted
 from ..scenarios.known_state import Facts
 from ..scenarios.worker_facts import WorkerFacts
 from .decisions import ended_well
@@ -34,10 +35,14 @@ class _Breaker:
     deaths: dict[str, int] = field(default_factory=dict)
     """The last death of each member, in milliseconds."""
     opened_at: float | None = None
+    since: float = 0.0
+    """Since when it is open, also over a restart of the supervisor."""
     canary: str | None = None
     tried_at: float = 0.0
     """When the canary was started."""
     dead_canaries: int = 0
+    maybe_dead: int = 0
+    """How many more may have failed: an operator touched them, and their time was over."""
     not_before: float = 0.0
     """When the next canary may start."""
     tried: tuple[str | None, frozenset[str]] = (None, frozenset())
@@ -52,7 +57,8 @@ class _Breaker:
 
     def open(self, at: float, wait_s: float) -> None:
         """It opens."""
-        self.opened_at, self.canary, self.dead_canaries = at, None, 0
+        self.opened_at, self.since, self.canary = at, at, None
+        self.dead_canaries = self.maybe_dead = 0
         self.tried = (None, frozenset())
         self.not_before = at + wait_s
 
@@ -60,6 +66,11 @@ class _Breaker:
     def trial_ends(self) -> float:
         """When the canary has taken too long, whichever of the members it is."""
         return self.tried_at + self.longest_start_s + TRIAL_HOLDS * self.policy.hold_s
+
+    def wait_s(self, failed: int) -> float:
+        """How long the next canary waits after so many have failed."""
+        policy = self.policy
+        return min(policy.canary_delay_s * 2.0 ** min(failed, 30), policy.canary_max_delay_s)
 
     def close(self) -> None:
         """It closes, and counts from the beginning."""
@@ -75,6 +86,10 @@ class ExpectedBreakers(Promise):
     def __init__(self, facts: Facts, deadlines: Deadlines) -> None:
         super().__init__(facts, deadlines)
         self._breakers: dict[str, _Breaker] = {}
+        self._reset: set[str] = set()
+        """Workers that were reset while they were down, and have not been started since."""
+        self._stored_since: dict[str, int] = {}
+        """When each was opened, by the wall clock of that time."""
         for worker in facts.workers.values():
             policy = worker.spec.breaker
             if policy is not None:
@@ -89,6 +104,7 @@ class ExpectedBreakers(Promise):
             return {}
         return {
             SupervisorStarted: self._supervisor_started,
+            Stored: self._stored,
             Decided: self._decided,
             Spawned: self._spawned,
             Ended: self._ended,
@@ -100,11 +116,17 @@ class ExpectedBreakers(Promise):
         policy = self.facts.workers[worker].spec.breaker
         return None if policy is None else self._breakers[policy.name]
 
+    def _stored(self, entry: Stored) -> None:
+        kind, _, name = (entry.worker or "").partition(":")
+        if entry.kind == "meta" and kind == "breaker" and entry.value is not None:
+            self._stored_since[name] = json.loads(entry.value)["since"]
+
     def _supervisor_started(self, entry: SupervisorStarted) -> None:
         for name, breaker in self._breakers.items():
             breaker.close()
             if name in self.facts.stored_breakers:
                 breaker.open(entry.at, 0.0)
+                breaker.since = entry.at - max(0, entry.wall_ms - self._stored_since[name]) / 1000
                 self._expect_canary(breaker)
 
     # ── deaths ───────────────────────────────────────────────────────────────────────────
@@ -128,17 +150,20 @@ class ExpectedBreakers(Promise):
         if breaker.opened_at is not None and entry.action.startswith("restart"):
             yield f"{entry.worker} #{entry.generation} uses a restart although breaker {name} is open"
         if breaker.canary == entry.worker:
-            self._canary_died(breaker, at)
+            self._canary_died(breaker, worker, at)
 
-    def _canary_died(self, breaker: _Breaker, at: float) -> None:
+    def _canary_died(self, breaker: _Breaker, canary: WorkerFacts, at: float) -> None:
         breaker.canary = None
-        breaker.dead_canaries += 1
-        policy = breaker.policy
-        wait_s = min(policy.canary_delay_s * 2.0 ** min(breaker.dead_canaries, 30), policy.canary_max_delay_s)
+        # What an operator orders, or what happens while the host sleeps, may have ended its trial before.
+        is_sure = max(canary.ordered_at, self.facts.resumed_at) < breaker.tried_at
+        breaker.dead_canaries += is_sure
+        breaker.maybe_dead += not is_sure
         # If its trial was over by then, another one may have been started in its place.
-        breaker.not_before = at + wait_s if at < breaker.trial_ends - EXACT_S else at
-        # One that an operator touched, or that took too long while the host slept, may count as dead.
-        self._expect_canary(breaker, at + policy.canary_max_delay_s)
+        is_in_time = is_sure and at < breaker.trial_ends - EXACT_S
+        breaker.not_before = at + breaker.wait_s(breaker.dead_canaries) if is_in_time else at
+        has_slept = self.facts.resumed_at > (breaker.opened_at or 0.0)
+        most = 30 if has_slept else breaker.dead_canaries + breaker.maybe_dead
+        self._expect_canary(breaker, at + breaker.wait_s(most))
 
     def _expect_canary(self, breaker: _Breaker, latest: float | None = None) -> None:
         """The next canary starts in time; if no worker can be one, the breaker closes."""
@@ -154,6 +179,9 @@ class ExpectedBreakers(Promise):
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
     def _ordered(self, entry: Ordered) -> None:
+        for worker in self.facts.each(entry.worker):
+            is_reset = entry.order == "reset" and (worker.living is None or worker.living in worker.decided)
+            (self._reset.add if is_reset else self._reset.discard)(worker.spec.id)
         if entry.order in ("start", "restart") and entry.worker is not None:
             breaker = self._of(entry.worker)
             if breaker is not None:
@@ -161,6 +189,7 @@ class ExpectedBreakers(Promise):
 
     def _spawned(self, entry: Spawned) -> Iterator[str]:
         breaker = self._of(entry.worker)
+        self._reset.discard(entry.worker)
         if breaker is None:
             return
         is_by_hand = entry.worker in breaker.by_hand
@@ -230,8 +259,11 @@ class ExpectedBreakers(Promise):
             yield f"canary {entry.worker} of {entry.about} starts at {entry.at:g}, due at {due:g}"
         former = None if breaker.canary is None else self.facts.workers[breaker.canary]
         is_tried = former is not None and former.ordered_at <= former.spawned_at
-        if is_tried and entry.at >= breaker.trial_ends - EXACT_S:
-            breaker.dead_canaries += 1  # it took too long
+        if former is not None and entry.at >= breaker.trial_ends - EXACT_S:  # it took too long
+            is_sure = is_tried and self.facts.resumed_at < breaker.tried_at
+            breaker.dead_canaries += is_sure
+            breaker.maybe_dead += not is_sure
+        yield from self._is_fit(breaker, entry)
         yield from self._in_turn(breaker, entry)
         breaker.canary, breaker.tried_at = entry.worker, entry.at
         breaker.not_before = 0.0
@@ -243,12 +275,47 @@ class ExpectedBreakers(Promise):
         workers = {id_: self.facts.workers[id_] for id_ in breaker.members}
         is_paused = self.facts.is_paused
         held = frozenset(
-            id_ for id_, each in workers.items() if _is_held(each) and not is_paused(id_, entry.at)
+            id_
+            for id_, each in workers.items()
+            if _is_held(each) and not is_paused(id_, entry.at) and id_ not in self._reset
         )
         is_free = not any(each.spec.after for each in workers.values())
         was_tried, breaker.tried = breaker.tried, (entry.worker, held)
-        if was_tried == breaker.tried and len(held) > 1 and is_free and not self.facts.an_actor_raised:
+        ordered_at = max(each.ordered_at for each in workers.values())
+        is_sure = not self.facts.an_actor_raised and ordered_at < breaker.tried_at
+        if was_tried == breaker.tried and len(held) > 1 and is_free and is_sure:
             yield f"canary {entry.worker} of {entry.about} is tried twice in a row"
+
+    def _is_fit(self, breaker: _Breaker, entry: Announced) -> Iterator[str]:
+        """A canary that waits for another held worker, or for its former process, only takes time."""
+        canary, name = self.facts.workers[entry.worker or ""], f"canary {entry.worker} of {entry.about}"
+        others = {id_: self.facts.workers[id_] for id_ in breaker.members if id_ != entry.worker}
+        held = [
+            id_
+            for id_, each in others.items()
+            if not self.facts.is_paused(id_, entry.at)
+            and _is_held(each)
+            and each.last_death is not None
+            and id_ not in self._reset
+        ]
+        if self.facts.an_actor_raised or self.facts.starts_are_paced:
+            return
+        needed = self._needed_by(canary.spec.id)
+        if needed & {*held}:
+            yield f"{name} is tried, and needs {', '.join(sorted(needed & {*held}))}, which is held back"
+        free = [id_ for id_ in held if not self.facts.workers[id_].spec.after]
+        if canary.living is not None and canary.living in canary.decided and free:
+            yield f"{name} is tried before its former process has ended, and {free[0]} could be tried"
+
+    def _needed_by(self, id_: str) -> set[str]:
+        """All that must run before this worker."""
+        found: set[str] = set()
+        left = [id_]
+        while left:
+            before = set(self.facts.workers[left.pop()].spec.after) - found
+            found |= before
+            left += before
+        return found
 
     def _expect_result(self, breaker: _Breaker, entry: Announced) -> None:
         """A canary that is not healthy in time gives its place to the next one."""
@@ -295,6 +362,9 @@ class ExpectedBreakers(Promise):
                 yield f"breaker {entry.about} closes before its canary {breaker.canary} stayed healthy"
         elif canary is None and entry.at < breaker.not_before - EXACT_S and not self.facts.an_actor_raised:
             yield f"breaker {entry.about} closes at {entry.at:g} without a canary"
+        lasted_s = entry.at - breaker.since
+        if entry.lasted_s is not None and abs(entry.lasted_s - lasted_s) > EXACT_S:
+            yield f"breaker {entry.about} was open for {lasted_s:g} s, and {entry.lasted_s:g} s are told"
         breaker.close()
         self._expect_return(breaker, entry.at)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from ...spec.policies.group import GroupExhausted, Membership, Strategy
@@ -56,6 +56,48 @@ class ExpectedGroups(Promise):
         lives = {each.spec.id: each.living for each in others if each.ordered_at < each.spawned_at}
         falling = {(id_, living): frozenset(together) for id_, living in lives.items() if living is not None}
         self._to_end |= falling
+        self._finished_return(entry, others)
+        self._escalated_restart(entry, worker)
+
+    def _finished_return(self, entry: Decided, others: Iterable[WorkerFacts]) -> None:
+        """A member that has ended well starts again with those that restart, which other members do not."""
+        if not entry.action.startswith("restart"):
+            return
+        done = [each for each in others if each.is_done and each.left and not each.resumes]
+        for id_ in [each.spec.id for each in done if not each.spec.is_task]:
+
+            def why(id_: str = id_) -> str | None:
+                other = self.facts.workers[id_]
+                is_back = max(other.spawned_at, other.refused_at) >= entry.at
+                is_held = is_back or other.ordered_at >= entry.at or other.stopped_at is not None
+                if is_held or self.facts.shut_down_at is not None or self._is_paused_since(id_, entry.at):
+                    return None
+                return f"{id_} has ended well, and is not started with {entry.worker}"
+
+            self.by((id_, "returns"), entry.at + SETTLED_S, why)
+
+    def _is_paused_since(self, id_: str, at: float) -> bool:
+        return self.facts.is_paused(id_, at) or self.facts.is_paused(id_, at + SETTLED_S)
+
+    def _escalated_restart(self, entry: Decided, culprit: WorkerFacts) -> None:
+        """A group that escalates restarts as a whole, whatever the strategy of the group around it."""
+        places = [
+            each for each in culprit.spec.membership if f"group {each.group.name} escal" in entry.reason
+        ]
+        lives = {
+            id_: self.facts.workers[id_].living
+            for place in places
+            for id_ in self._members(place)
+            if id_ != entry.worker and self.facts.workers[id_].status == "healthy"
+        }
+        stop_s = sum(self.facts.workers[id_].spec.stop.total_s for id_ in lives)
+
+        def why() -> str | None:
+            left = [id_ for id_, one in lives.items() if one and self.facts.workers[id_].living == one]
+            return f"{', '.join(left)} runs on, and its group has escalated" if left else None
+
+        if lives:
+            self.by((entry.worker, "escalates"), entry.at + stop_s + SETTLED_S, why)
 
     def _restarting(self, culprit: str, place: Membership) -> list[str]:
         """The other members that restart with one that died, by the strategy of its innermost group."""
@@ -111,8 +153,12 @@ class ExpectedGroups(Promise):
     def _may_fall(self, id_: str, culprit: WorkerFacts) -> bool:
         """Whether it stops when this one dies; a group that is given up or escalates stops all of it."""
         places, last = culprit.spec.membership, culprit.last_death
-        if not places or last is None or last.action == "mark_failed" or "escalates" in last.reason:
+        if not places or last is None or "escalates" in last.reason:
             return True
+        if last.action == "mark_failed":
+            group = places[0].group
+            is_apart = group.strategy is Strategy.ONE_FOR_ONE and group.on_exhausted is GroupExhausted.FAIL
+            return not is_apart or last.reason.startswith("group ")
         return id_ in self._restarting(culprit.spec.id, places[0])
 
     def _in_reverse(self, entry: Announced) -> Iterator[str]:

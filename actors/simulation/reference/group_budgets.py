@@ -146,7 +146,7 @@ class GroupBudgets(Promise):
             if not is_dead and fails and group.strategy is Strategy.ONE_FOR_ONE:
                 break
             budget.paid.clear()
-            budget.written.clear()
+            budget.written[life] = {}  # until this is stored, a supervisor remembers what was stored before
             budget.doubtful.clear()
             given_up.append(budget)
             is_dead = group.on_exhausted is GroupExhausted.ESCALATE

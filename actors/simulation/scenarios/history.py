@@ -207,6 +207,8 @@ class Announced(HistoryEntry, frozen=True, gc=False):
     """Of an alert."""
     occurrences: int = 0
     """Of an alert."""
+    lasted_s: float | None = None
+    """How long a breaker was open that closes."""
 
 
 class EventPublished(HistoryEntry, frozen=True, gc=False):

@@ -30,7 +30,7 @@ from .history import (
     TimerSet,
 )
 from .known_state import Facts
-from .worker_facts import WorkerFacts
+from .worker_facts import WorkerFacts, begins_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,8 @@ def limits_hold(facts: Facts, entry: Decided | StreakEnded, slack: Slack) -> Ite
     if cleared and (after is None or (healthy is not None and entry.at - healthy < after - slack.time_s)):
         yield f"the streak of {entry.worker} was cleared although the worker was not healthy for long enough"
     if isinstance(entry, StreakEnded) or entry.action != "restart" or entry.generation in worker.decided:
+        return
+    if begins_anew(entry):
         return
     counted, streak = worker.memory, 0 if cleared else worker.memory.streak
     if policy.max_lifetime is not None and counted.restarts >= policy.max_lifetime:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.chaos.mutants.mutant import edit
 
 from rekindle.actors.alert_desk import AlertDesk
 from rekindle.actors.facts.alert import Severity
@@ -119,3 +120,44 @@ def resolves_with_the_first_healthy_frame(patch: pytest.MonkeyPatch) -> None:
 def takes_a_broken_health_for_a_lasting_one(patch: pytest.MonkeyPatch) -> None:
     """A worker that dies within its time to settle is taken for well when that time is over."""
     patch.setattr(AlertDesk, "_end_settling", lambda _self, _id: None)
+
+
+def takes_a_pause_for_a_stop(patch: pytest.MonkeyPatch) -> None:
+    """The alert of a crash ends with the process that a pause ends."""
+    edit(
+        patch,
+        alert_rules.heard,
+        "return _stopped_by_pause(book, id_, now_wall_ms)",
+        "return settled(book, id_, now_wall_ms)",
+    )
+
+
+def keeps_the_alerts_of_what_is_stopped(patch: pytest.MonkeyPatch) -> None:
+    """A worker that an operator stops is told as crashed all the same."""
+    right = "case WorkerStopped(component_id=id_):\n            return settled(book, id_, now_wall_ms)"
+    edit(patch, alert_rules.heard, right, right.replace("settled(book, id_, now_wall_ms)", "AlertStep(book)"))
+
+
+def tells_of_no_overdue_worker(patch: pytest.MonkeyPatch) -> None:
+    """That a scheduled worker does not succeed is not told as an alert."""
+    edit(patch, alert_rules.heard, "return _overdue(book, event, now_wall_ms)", "return AlertStep(book)")
+
+
+def takes_an_end_for_a_success(patch: pytest.MonkeyPatch) -> None:
+    """A worker that is stopped, or healthy for long, is not overdue any more."""
+    edit(patch, alert_rules.settled, " if each.kind is not AlertKind.OVERDUE", "")
+
+
+def keeps_the_alert_of_a_task_that_is_done(patch: pytest.MonkeyPatch) -> None:
+    """A task that has crashed is told as crashed although it has succeeded."""
+    edit(patch, alert_rules._died, "if died.done:", "if False:")
+
+
+def opens_an_alert_for_what_a_breaker_holds(patch: pytest.MonkeyPatch) -> None:
+    """One outage is an alert for each of its workers."""
+    edit(patch, alert_rules._died, "if died.action == Action.HELD:", "if False:")
+
+
+def keeps_the_alerts_about_the_former_supervisor(patch: pytest.MonkeyPatch) -> None:
+    """What was wrong with a supervisor is told of the next one."""
+    edit(patch, alert_rules.begun, "over = [", "over = [] and [")

@@ -199,3 +199,39 @@ def holds_nothing_while_a_canary_is_tried(patch: pytest.MonkeyPatch) -> None:
 def takes_a_stopped_canary_for_one_that_tries(patch: pytest.MonkeyPatch) -> None:
     """A canary that an operator stops keeps the others out until its time is over."""
     edit(patch, canaries.tries, "case _:\n            return False", "case _:\n            return True")
+
+
+def counts_a_death_at_the_edge_of_its_window(patch: pytest.MonkeyPatch) -> None:
+    """A death exactly one window ago still counts."""
+    edit(patch, circuit_breaker._closed, "at > since", "at >= since")
+
+
+def is_open_since_its_last_canary(patch: pytest.MonkeyPatch) -> None:
+    """The time of an outage is told from its last canary on."""
+    right = "return Open(state.since_ms, now_ms + _ms(delay)"
+    edit(patch, circuit_breaker._half_open, right, right.replace("state.since_ms", "now_ms"))
+
+
+def is_open_since_the_restart(patch: pytest.MonkeyPatch) -> None:
+    """The time of an outage is told from the start of the supervisor on."""
+    edit(patch, breakers.Breakers.restore, "now - max(0, wall - since)", "now")
+
+
+def tries_a_slow_canary_again(patch: pytest.MonkeyPatch) -> None:
+    """A canary that takes too long does not count as a failed one."""
+    edit(patch, circuit_breaker._or_next, "state.attempt + 1", "state.attempt")
+
+
+def tries_a_canary_that_has_yet_to_end(patch: pytest.MonkeyPatch) -> None:
+    """A worker whose former process is still there is tried before others."""
+    edit(patch, canaries._ready, " if worker.lingering is None", "")
+
+
+def opens_by_ends_that_are_well(patch: pytest.MonkeyPatch) -> None:
+    """Workers that exit with success open a breaker."""
+    edit(patch, breakers.Breakers.died, "death.ended_well and self.is_closed(worker)", "False")
+
+
+def spends_restarts_on_a_canary_that_ends_well(patch: pytest.MonkeyPatch) -> None:
+    """A canary that exits with success is restarted and counted while its breaker is open."""
+    edit(patch, breakers.Breakers.died, " and self.is_closed(worker)", "")

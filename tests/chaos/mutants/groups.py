@@ -155,3 +155,41 @@ def restarts_a_temporary_worker(patch: pytest.MonkeyPatch) -> None:
 def starts_while_another_member_waits(patch: pytest.MonkeyPatch) -> None:
     """A group runs in part while a member waits for its delay."""
     edit(patch, groups.waits_for, "isinstance(other.phase, BackingOff) and", "False and")
+
+
+def counts_a_restart_at_the_edge_of_its_window(patch: pytest.MonkeyPatch) -> None:
+    """A restart exactly one window ago still counts against a group."""
+    edit(patch, groups.recent, "now_ms - at < group", "now_ms - at <= group")
+
+
+def carries_counters_over_an_escalation(patch: pytest.MonkeyPatch) -> None:
+    """A member that reached its own limit goes on with what was counted, although its group escalates."""
+    edit(
+        patch, groups.decision_in_group, "restart, RestartState(), around", "restart, decision.state, around"
+    )
+
+
+def stores_no_new_beginning(patch: pytest.MonkeyPatch) -> None:
+    """That a member begins anew in the group around its own is not persisted."""
+    edit(patch, Groups.judge, "if begins_anew else ()", "if False else ()")
+
+
+def leaves_a_finished_member_down(patch: pytest.MonkeyPatch) -> None:
+    """A member that ended well does not start with those that restart."""
+    edit(patch, Groups.follow, "if not given_up:", "if False:")
+
+
+def restarts_an_escalated_group_in_part(patch: pytest.MonkeyPatch) -> None:
+    """The strategy of the group around it says which members of a group that escalates restart."""
+    edit(patch, groups._falls, "if ruling.renewed and", "if False and")
+
+
+def gives_up_members_that_do_not_depend(patch: pytest.MonkeyPatch) -> None:
+    """In a `one_for_one` group all members are stopped when one is given up."""
+    right = "group.on_exhausted is GroupExhausted.FAIL and group.strategy is Strategy.ONE_FOR_ONE"
+    edit(patch, groups.rule, right, "False")
+
+
+def gives_up_one_member_only(patch: pytest.MonkeyPatch) -> None:
+    """A member that reaches its own limit is given up without its group."""
+    edit(patch, groups.rule, "action in (Action.MARK_FAILED, Action.HELD)", "action is Action.HELD")

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...spec.policies.alert_policy import AlertPolicy
-from ...spec.worker_spec import WorkerSpec
-from ..scenarios.history import Announced, Decided, EventPublished, Stored, SupervisorStarted
-from ..scenarios.known_state import Facts
-from .promise import EXACT_S, Deadlines, Promise
+from ....spec.policies.alert_policy import AlertPolicy
+from ....spec.worker_spec import WorkerSpec
+from ...scenarios.history import Announced, Decided, EventPublished, Stored, SupervisorStarted
+from ...scenarios.known_state import Facts
+from ..promise import EXACT_S, Deadlines, Promise
 
 CRASHED = "crashed"
 """The kind of the alerts about deaths."""
@@ -171,7 +171,7 @@ class ExpectedAlerts(Promise):
 
     def _died(self, entry: EventPublished, id_: str) -> None:
         decided = self.facts.workers[id_].decided.get(entry.generation)
-        severity = None if decided is None else _severity(decided, self.facts.workers[id_].spec)
+        severity = None if decided is None else severity_of(decided, self.facts.workers[id_].spec)
         if severity is None:
             return
         self._count(id_, entry.at, 1)
@@ -206,7 +206,7 @@ class ExpectedAlerts(Promise):
         return f"the alert of {entry.worker} is not resolved after {SETTLE_S:g} healthy seconds"
 
 
-def _severity(decided: Decided, spec: WorkerSpec) -> int | None:
+def severity_of(decided: Decided, spec: WorkerSpec) -> int | None:
     """How severe the alert of this death is; None if it opens none."""
     ended_well = decided.cause == "exited" and decided.code in (0, *spec.restart.success_exit_codes)
     match decided.action:

@@ -1,0 +1,1 @@
+"""Pure: what becomes of alerts, recomputed from what is published."""
