@@ -71,13 +71,14 @@ class AlertDesk(ResilientActor):
         known: tuple[Alert, ...] = (),
         component_ids: tuple[str, ...] = (),
         open_breakers: frozenset[str] = frozenset(),
+        paused: frozenset[str] = frozenset(),
         healthy_since: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(persistence=persistence)
         self._broker = broker
         self._runtime = runtime
         self._policy = policy
-        self._book = alert_rules.recalled(known)
+        self._book = alert_rules.recalled(known, paused)
         self._component_ids = component_ids
         self._open_breakers = open_breakers
         self._healthy_since = healthy_since

@@ -35,6 +35,7 @@ from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.queues.periodic import Periodic
 from ..spec.policies.retention_policy import Retention
 from ..spec.worker_spec import WorkerSpec, served_by
+from ..supervision.pauses import Pauses
 from ..supervisor.actor import Supervisor
 from ..supervisor.breakers import META as BREAKER_META
 from ..supervisor.handed_over_actors import HandedOverActors
@@ -228,6 +229,7 @@ class _Assembly:
                 for spec in self._specs
                 if spec.breaker is not None and BREAKER_META + spec.breaker.name in self._remembered.meta
             ),
+            paused=frozenset(Pauses.from_meta(self._remembered.meta).by_id),
             healthy_since={} if left is None else left.healthy_since(),
         )
 

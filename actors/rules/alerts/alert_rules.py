@@ -56,9 +56,9 @@ EVERYTHING = ""
 PAUSED = "paused before it recovered"
 
 
-def recalled(alerts: Iterable[Alert]) -> Book:
+def recalled(alerts: Iterable[Alert], paused: Iterable[str] = ()) -> Book:
     """The book as the previous run left it."""
-    return book_of(alerts)
+    return replace(book_of(alerts), paused=frozenset(paused))
 
 
 def begun(

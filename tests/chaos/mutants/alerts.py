@@ -104,7 +104,7 @@ def does_not_count_crashes(patch: pytest.MonkeyPatch) -> None:
 def forgets_alerts_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     """A supervisor knows nothing of the alerts that an earlier one opened."""
     right = alert_rules.recalled
-    patch.setattr(alert_rules, "recalled", lambda alerts: replace(right(alerts), alerts={}))
+    patch.setattr(alert_rules, "recalled", lambda *known: replace(right(*known), alerts={}))
 
 
 def resolves_with_the_first_healthy_frame(patch: pytest.MonkeyPatch) -> None:
@@ -161,3 +161,9 @@ def opens_an_alert_for_what_a_breaker_holds(patch: pytest.MonkeyPatch) -> None:
 def keeps_the_alerts_about_the_former_supervisor(patch: pytest.MonkeyPatch) -> None:
     """What was wrong with a supervisor is told of the next one."""
     edit(patch, alert_rules.begun, "over = [", "over = [] and [")
+
+
+def forgets_pauses_at_an_upgrade(patch: pytest.MonkeyPatch) -> None:
+    """A supervisor that replaced another one takes the end of a pause's worker for a stop."""
+    right = alert_rules.recalled
+    patch.setattr(alert_rules, "recalled", lambda alerts, _paused=(): right(alerts))

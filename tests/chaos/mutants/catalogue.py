@@ -321,4 +321,5 @@ CATALOGUE = (
     Mutant(groups.restarts_an_escalated_group_in_part, "limits_in_groups_at_random"),
     Mutant(groups.gives_up_members_that_do_not_depend, "limits_in_groups_at_random"),
     Mutant(groups.gives_up_one_member_only, "limits_in_groups_at_random"),
+    Mutant(alerts.forgets_pauses_at_an_upgrade, "upgraded_crews_at_random"),
 )

@@ -318,6 +318,13 @@ def test_a_stop_after_the_pause_resolves_it() -> None:
     assert [each.is_active for each in step.book.alerts.values()] == [False]
 
 
+def test_a_pause_of_the_former_run_ends_no_alert_either() -> None:
+    for paused in (A, ""):
+        book = recalled(after(died(A)).book.alerts.values(), {paused})
+        step = after(WorkerStopped(A, 1, Exit(signal=15), None), book=book)
+        assert [alert.is_active for alert in step.book.alerts.values()] == [True]
+
+
 def test_the_node_that_leads_tells_of_a_lost_node_until_it_is_back() -> None:
     assert after(NodeLost("k2", "silent", leads=False)).changes == ()
     told = after(NodeLost("k2", "silent", leads=True))
