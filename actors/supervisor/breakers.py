@@ -36,6 +36,7 @@ from ..rules.circuit_breaker import (
 )
 from ..runtime.resilient_actor import tell
 from ..spec.policies.breaker_policy import BreakerPolicy
+from ..spec.policies.restart_policy import RestartOn
 from ..supervision import canaries, is_held
 from ..supervision.worker import Idle, Rest, Worker, World
 from .orders.standing_orders import StandingOrders
@@ -169,8 +170,12 @@ class Breakers:
             self._act_on(policy, was, now)
 
     def died(self, worker: Worker, death: Death, at: float) -> None:
-        """A worker died; a good end opens no breaker, but a canary that ends did not stay healthy."""
-        is_well = death.ended_well and self.is_closed(worker)
+        """A worker died; a good end opens no breaker, but a canary that is to run on did not stay healthy.
+
+        One that is meant to end, as a task is, leaves its trial to the next canary at once.
+        """
+        finishes = worker.spec.is_task or worker.spec.restart.restart_on is not RestartOn.ALWAYS
+        is_well = death.ended_well and (finishes or self.is_closed(worker))
         if not is_well and not self._orders.stopping:
             self.handle(worker.spec.breaker, Died(worker.id), at)
 

@@ -87,6 +87,20 @@ def test_a_canary_that_ends_cleanly_uses_no_restart_and_gives_its_turn_to_the_ne
     assert healthy(system) == list(ids(3))
 
 
+@pytest.mark.parametrize("kind", ["once", "on_failure"])
+def test_canaries_that_are_meant_to_end_take_turns_without_a_longer_delay(kind: str) -> None:
+    """Each success made the next one wait twice as long: the last of six began after four minutes."""
+    changes: dict[str, object] = {"kind": kind} if kind == "once" else {"restart": {"restart_on": kind}}
+    script = lives(dies_after(1), dies_after(1, exit=0), then=runs())
+    system = SimulatedSystem(
+        *workers(6, breaker=DB, **changes), scripts=dict.fromkeys(ids(6), script)
+    ).start()
+    system.run(60)
+    tried = [at for at, _ in system.events(CanaryStarted)]
+    assert [round(later - tried[0]) for later in tried] == [0, 1, 2, 3, 4, 5]
+    assert len(system.events(BreakerClosed)) == 1
+
+
 def test_workers_that_are_held_back_come_back_when_their_breaker_is_taken_away() -> None:
     store = MemoryStore()
     system = SimulatedSystem(*three(), scripts=uptimes(20), store=store).start()

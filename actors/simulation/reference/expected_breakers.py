@@ -149,7 +149,10 @@ class ExpectedBreakers(Promise):
             yield f"{entry.worker} #{entry.generation} is held back by a closed breaker"
         if breaker.opened_at is not None and entry.action.startswith("restart"):
             yield f"{entry.worker} #{entry.generation} uses a restart although breaker {name} is open"
-        if breaker.canary == entry.worker:
+        if breaker.canary == entry.worker and well and entry.action == "none":
+            breaker.canary, breaker.not_before = None, at  # it was meant to end
+            self._expect_canary(breaker, at + breaker.wait_s(breaker.dead_canaries + breaker.maybe_dead))
+        elif breaker.canary == entry.worker:
             self._canary_died(breaker, worker, at)
 
     def _canary_died(self, breaker: _Breaker, canary: WorkerFacts, at: float) -> None:

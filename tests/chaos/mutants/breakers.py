@@ -229,9 +229,9 @@ def tries_a_canary_that_has_yet_to_end(patch: pytest.MonkeyPatch) -> None:
 
 def opens_by_ends_that_are_well(patch: pytest.MonkeyPatch) -> None:
     """Workers that exit with success open a breaker."""
-    edit(patch, breakers.Breakers.died, "death.ended_well and self.is_closed(worker)", "False")
+    edit(patch, breakers.Breakers.died, "death.ended_well and (finishes or self.is_closed(worker))", "False")
 
 
 def spends_restarts_on_a_canary_that_ends_well(patch: pytest.MonkeyPatch) -> None:
     """A canary that exits with success is restarted and counted while its breaker is open."""
-    edit(patch, breakers.Breakers.died, " and self.is_closed(worker)", "")
+    edit(patch, breakers.Breakers.died, " and (finishes or self.is_closed(worker))", "")
