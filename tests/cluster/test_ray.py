@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from tests.cluster.ray_nodes import HEAD, OTHER, WORKERS, RayNodes, RayUser
 from tests.services import PostgresService, unavailable
 
 from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token_environment
-from rekindle.cli.state_files import LOCK_NAME, SOCKET_NAME
+from rekindle.cli.client import ControlClient, ControlError
+from rekindle.cli.state_files import SOCKET_NAME
 
 W = tuple(f"worker:web:{number}" for number in range(WORKERS))
 
@@ -132,13 +134,23 @@ def _another_cluster_attaches_to_the_same_ray(ray: RayNodes, postgres_service: P
                     f"{OTHER} is a node",
                 ]
             killed = _agent_pid(folder / OTHER)
+            assert killed is not None
+            # Ray has its own workers killed first when memory runs out.
+            assert Path(f"/proc/{killed}/oom_score_adj").read_text() == "0\n"
+            assert os.getpriority(os.PRIO_PROCESS, killed) == 0
             os.kill(killed, signal.SIGKILL)
-            until(lambda: _agent_pid(folder / OTHER) != killed, "the keeper to start the agent again")
+            until(
+                lambda: _agent_pid(folder / OTHER) not in (None, killed),
+                "the keeper to start the agent again",
+            )
         finally:
             for state_dir in folder.iterdir():
-                until(lambda: (state_dir / SOCKET_NAME).exists(), "the socket")  # noqa: B023
+                until(lambda: _agent_pid(state_dir), "the agent to answer")  # noqa: B023
                 ray.nodes.run("shutdown", "--state", str(state_dir))
 
 
-def _agent_pid(state_dir: Path) -> int:
-    return int((state_dir / LOCK_NAME).read_text().split()[0])
+def _agent_pid(state_dir: Path) -> int | None:
+    """The pid of an agent that answers; the socket of a killed one stays behind."""
+    with suppress(ControlError):
+        return int(ControlClient(state_dir / SOCKET_NAME).get("/info")["pid"])
+    return None

@@ -29,6 +29,7 @@ from ...spec.policies.stop_policy import StopPolicy
 from ...spec.program import Command
 from ...spec.worker_spec import WorkerSpec
 from ..settings.ray_attachment import Attachment
+from .agent_keeper import KEPT
 from .reservations import NODE_LABEL
 
 RAY, LINK = f"{OF_THE_NODE}ray:0", f"{OF_THE_NODE}ray-link:0"
@@ -151,9 +152,13 @@ class RayNode:
 
 
 def attached_link(state_dir: Path, attachment: Attachment, cluster: str) -> WorkerSpec:
-    """The link of a node on a Ray cluster that was there before: its token is that of its surroundings."""
+    """The link of a node on a Ray cluster that was there before: its token is that of its surroundings.
+
+    It starts agents on other machines unless a service manager started this one, and does it there, too.
+    """
     environment = {"RAY_USAGE_STATS_ENABLED": "0"}
-    return link_spec(state_dir, attachment.ray, "-", cluster, environment, attachment)
+    asks = attachment if KEPT in os.environ else None
+    return link_spec(state_dir, attachment.ray, "-", cluster, environment, asks)
 
 
 def link_spec(

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from tests.processes.waiting import eventually
 
-from rekindle.actors.gateways.ray.agent_keeper import LOCK, LOG
+from rekindle.actors.gateways.ray.agent_keeper import KEPT, LOCK, LOG
 from rekindle.actors.gateways.ray.attached_machines import join_arguments, names
 from rekindle.actors.gateways.ray.link_frames import RayMachine
+from rekindle.actors.gateways.ray.ray_node import attached_link
 from rekindle.actors.gateways.settings.ray_attachment import Attachment
+from rekindle.actors.spec.program import Command
 
 ATTACHMENT = Attachment(ray="10.0.0.1:6379", file="/etc/prod.toml", state_dir="/var/lib/r", port=8378)
 A = RayMachine(ray_id="a", address="10.0.0.1", host="gpu-1")
@@ -50,6 +52,19 @@ def test_a_keeper_starts_an_agent_again_unless_it_was_shut_down_or_cannot_read_i
     subprocess.run([sys.executable, "-m", module, str(tmp_path), *agent], check=True, timeout=60)
     assert eventually(lambda: (tmp_path / LOG).exists() and _has_ended(tmp_path))
     assert (tmp_path / LOG).read_text().splitlines() == ["lives"] * lives
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_only_an_agent_with_a_keeper_has_agents_started_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """Where a service manager stopped an agent, Ray started another one beside it."""
+    monkeypatch.setenv(KEPT, "1")
+    if not kept:
+        monkeypatch.delenv(KEPT)
+    program = attached_link(tmp_path, ATTACHMENT, "prod").run
+    assert isinstance(program, Command)
+    assert ("/etc/prod.toml" in " ".join(program.argv)) is kept
 
 
 def _has_ended(folder: Path) -> bool:
