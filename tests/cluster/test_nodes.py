@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 
 import pytest
-from tests.cluster.nodes import LEASE_S, Nodes, until
+from tests.cluster.nodes import LEASE_S, PATIENCE_S, Nodes, until
 from tests.services import PostgresService
+
+from rekindle.cli.client import ControlClient, ControlError
+from rekindle.cli.state_files import SOCKET_NAME
 
 W = "worker:web:0"
 
@@ -226,6 +230,28 @@ def test_a_spec_whose_program_a_node_lacks_is_refused_there_in_a_sentence(nodes:
     nodes.apply("k1")
     until(lambda: "/no/such/program" in nodes.status()["workers"][0]["why"], "the reason")
     assert "cannot run worker:odd:0" in nodes.log("k1")
+
+
+def test_a_node_answers_while_it_waits_for_its_database(
+    nodes: Nodes, postgres_service: PostgresService
+) -> None:
+    nodes.workers(1)
+    nodes.describe("k1")
+    postgres_service.stop()
+    try:
+        nodes.start("k1")
+        client = ControlClient(nodes.folder / "k1" / SOCKET_NAME)
+
+        def answers() -> bool:
+            with suppress(ControlError):
+                return client.get("/info")["pid"] == nodes.agents["k1"].pid
+            return False
+
+        until(answers, "the node to answer")
+        nodes.run("shutdown", "--state", str(nodes.folder / "k1"))
+        assert nodes.agents["k1"].wait(PATIENCE_S) is not None
+    finally:
+        postgres_service.start()
 
 
 def test_a_node_leaves_when_its_workers_have_moved(nodes: Nodes) -> None:

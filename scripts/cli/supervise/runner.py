@@ -142,7 +142,7 @@ def _serve(
 
     In this order: the former program cannot return once the workers are taken over, so nothing that could
     fail comes after that. Requests wait until it is done. Without workers that were left, requests over the
-    control socket wait for `Runner.run`.
+    control socket wait for `Runner.run`, but not on a node of a cluster.
     """
     held = left.inheritance is not None
     socket = left.descriptor("http", "socket")
@@ -155,7 +155,7 @@ def _serve(
         inherited=left.descriptor("control", "socket"),
         held=held,
     )
-    if held:
+    if held or config.cluster is not None:  # a node waits for its database, and answers meanwhile
         desk.control.start()
     else:
         desk.control.bind()
