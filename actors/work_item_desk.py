@@ -12,7 +12,8 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
@@ -106,6 +107,14 @@ class WorkItemDesk:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._over = True
         return not any(thread.is_alive() for thread in self._threads)
+
+    def leave(self) -> None:
+        """Begin nothing more; what was not begun stays written down for the next program."""
+        with suppress(Empty):
+            while True:
+                self._orders.get_nowait()
+        for _ in self._threads:
+            self._orders.put(None)
 
     # ── the threads ──────────────────────────────────────────────────────────────────────
 

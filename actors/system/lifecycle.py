@@ -257,13 +257,13 @@ class Lifecycle:
             holds: whether the hand-over follows at once, so that nothing begins that could not go on.
 
         Raises:
-            RequestRefusedError: the system is stopping, a worker is being removed, or the store cannot be
-                written: what it does not have yet would depend on the program that follows.
+            RequestRefusedError: the system stops, a worker is being removed, or the store cannot be written.
             RequestTimeoutError: an actor does not answer.
         """
-        if not holds and not self._records.are_written():
-            raise RequestRefusedError("the database cannot be written now: try again when it can")
-        return asked_memory(self._requests.actors, REPLY_TIMEOUT_S, holds=holds)
+        found = asked_memory(self._requests.actors, REPLY_TIMEOUT_S, holds=holds)  # ends a former hold
+        if holds or self._records.are_written():
+            return found
+        raise RequestRefusedError("the database cannot be written now: try again when it can")
 
     def go_on(self) -> bool:
         """Take over the processes that the former program left; whether it was ending.
@@ -308,7 +308,7 @@ class Lifecycle:
             if not processes.freeze(FREEZE_S):
                 logger.warning("upgrade: not everything came to rest within {:g} s", FREEZE_S)
             self._prober.close(RELEASES_S)
-            releases.close(0.0)
+            releases.leave()
             self._records.come_to_rest(runtime, processes, FREEZE_S)
             memory = asked_memory(self._requests.actors, HAND_OVER_S, final=True)
             leave_memory(estate, memory, self._records.left, at)

@@ -19,7 +19,7 @@ from rekindle.actors import (
 from rekindle.actors.runtime.resilient_actor import tell
 from rekindle.actors.spec.policies.work_item_policy import ReleaseOrder
 from rekindle.actors.system.inboxes import Inbox
-from rekindle.actors.work_item_desk import MOST_STUCK, WorkItemDesk
+from rekindle.actors.work_item_desk import MOST_STUCK, THREADS, WorkItemDesk
 
 
 def test_functions_that_were_slow_once_do_not_end_all_releases_for_good(no_traces: None) -> None:
@@ -64,3 +64,27 @@ def test_a_release_without_a_free_thread_is_carried_out_with_the_next(
     told = [broker.get(PATIENCE_S).items[-1].generation for _ in range(2)]
     assert told == [1, 2]
     assert desk.close(PATIENCE_S)
+
+
+def test_a_desk_that_is_left_begins_nothing_more_and_tells_of_nothing_that_it_did_not_begin(
+    no_traces: None,
+) -> None:
+    """What waited behind slow releases was told as failed, so the next program did not begin it either."""
+    go_on, begun, broker = threading.Event(), [], Inbox()
+    desk = WorkItemDesk("mark")
+    desk.attend(broker)
+
+    def slow(item: Release) -> bool:
+        begun.append(item.generation)
+        return go_on.wait(PATIENCE_S)
+
+    policy, spec = ReleasePolicy(call=slow), WorkerSpec("w", command("true"))
+    for generation in range(THREADS + 2):
+        desk.tell(ReleaseOrder(Release("w", generation, "fg-7", 1, None), policy, None, spec))
+    assert eventually(lambda: len(begun) == THREADS)
+    desk.leave()
+    go_on.set()
+    told = [broker.get(PATIENCE_S).items[-1] for _ in range(THREADS)]
+    assert {type(event) for event in told} == {WorkReleased}
+    assert desk.close(PATIENCE_S)
+    assert sorted(begun) == sorted(event.generation for event in told) == list(range(THREADS))
