@@ -104,7 +104,7 @@ listening.shutdown(socket.SHUT_RDWR)
 """
 
 
-@pytest.mark.parametrize("kind", ["inet", "unix"])
+@pytest.mark.parametrize("kind", ["inet", "any port", "unix"])
 def test_a_worker_that_shuts_its_socket_down_ends_it_for_no_later_worker(
     run: Run, tmp_path: Path, logs: list[str], kind: str
 ) -> None:
@@ -112,15 +112,16 @@ def test_a_worker_that_shuts_its_socket_down_ends_it_for_no_later_worker(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     place = tmp_path / "app.sock"
-    listen = f"127.0.0.1:{port}" if kind == "inet" else f"unix:{place}"
+    listen = {"inet": f"127.0.0.1:{port}", "any port": "127.0.0.1:0", "unix": f"unix:{place}"}[kind]
     server = command(sys.executable, "-c", ONE_ANSWER)
     system = run(worker("w", server, sockets=(SocketSpec("app", listen),)))
+    port = port if kind == "unix" else int(system.sockets()["app"].rpartition(":")[2])  # and it stays so
     answers: set[bytes] = set()
 
     def answered() -> bool:
-        with socket.socket(socket.AF_INET if kind == "inet" else socket.AF_UNIX) as client, suppress(OSError):
+        with socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET) as client, suppress(OSError):
             client.settimeout(PATIENCE_S)
-            client.connect(("127.0.0.1", port) if kind == "inet" else str(place))
+            client.connect(str(place) if kind == "unix" else ("127.0.0.1", port))
             answers.add(client.recv(100))
         return len(answers - {b""}) == 3
 

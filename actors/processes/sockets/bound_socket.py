@@ -6,6 +6,7 @@ import errno
 import os
 import select
 import socket
+from contextlib import suppress
 
 from ...errors import SocketError
 from ...spec.deployment.socket_spec import SocketSpec
@@ -53,6 +54,16 @@ class BoundSocket:
         except OSError as error:
             raise SocketError(spec.name, f"cannot be changed: {_reason(error)}") from None
         self.spec = spec
+
+    def listen_again(self) -> None:
+        """Listen after a shutdown, at the same address: the kernel takes back a port that it chose.
+
+        Raises:
+            SocketError: it cannot listen.
+        """
+        with suppress(OSError):  # still bound, or the port is taken by now and the kernel chooses another
+            self.socket.bind(self.socket.getsockname())
+        self.adjust(self.spec)
 
     @property
     def address(self) -> str:

@@ -122,7 +122,7 @@ class ListeningSockets:
             "sockets: a worker has shut {} down for all workers; it is opened again", bound.spec.name
         )
         if bound.spec.path is None:
-            bound.adjust(bound.spec)
+            bound.listen_again()
             return bound
         self._open.pop(bound.spec.place).close()
         self._blocked.add(bound.spec.place)
