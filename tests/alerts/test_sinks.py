@@ -115,6 +115,17 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     assert sum("alert 1 was not sent to webhook 127.0.0.1" in line for line in logs) == 1
 
 
+def test_what_a_failing_command_prints_is_shown_without_its_secrets(tmp_path: Path) -> None:
+    """The state of a sink is shown to viewers, too."""
+    script = tmp_path / "notify"
+    script.write_text("#!/bin/sh\necho 'curl https://hooks.example/?token=hunter2 failed' >&2\nexit 1\n")
+    script.chmod(0o700)
+    with AlertNotifier([Route(CommandSink((str(script),)))], RealClock(), QUICKLY) as notifier:
+        notifier.tell(opened(1))
+        assert eventually(lambda: "failed" in notifier.states()[0].detail)
+        assert "hunter2" not in notifier.states()[0].detail
+
+
 def test_a_sink_that_fails_is_told_of_at_once_and_once_and_so_is_what_the_end_leaves_unsent(
     receiver: Receiver, logs: list[str]
 ) -> None:

@@ -13,6 +13,7 @@ from loguru import logger
 
 from ...messages import AlertChanged
 from ...ports import Clock
+from ...views.redaction import masked_text
 from ..delivery_state import now_ms
 from ..gateway_state import GatewayState
 from .notification import Filter, Notification, SinkRateLimit
@@ -184,7 +185,7 @@ class _SinkQueue:
         alert, sink = notification.alert.id, str(self._route.sink)
         for delay in (*self._delays, None):
             failure = self._try(notification)
-            self._note(None if failure is None else str(failure).rstrip(": ") or repr(failure))
+            self._note(None if failure is None else masked_text(str(failure).rstrip(": ") or repr(failure)))
             if failure is None:
                 self._failing = False
                 self._delivered += 1
