@@ -6,7 +6,10 @@ import re
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.usefixtures("postgres_service")  # is skipped where PostgreSQL does not start
 def test_a_trial_shows_where_the_workers_of_a_killed_node_go_and_leaves_nothing() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "rekindle", "cluster", "try", "--nodes", "2"],

@@ -95,7 +95,7 @@ class _Trial:
         self._stack.callback(self._end)
         for name in self._names:
             self._join(name)
-        self._until(lambda: len(self._read().nodes) == len(self._names), "every node to join")
+        self._until(self._is_acquainted, "every node to join and to hear of the others")
         self._run(apply, str(self._file))
         self._until(self._all_placed, "every worker to have a node")
         took_s = time.monotonic() - began
@@ -185,6 +185,11 @@ class _Trial:
         read = self._read()
         names = {node.id: node.name for node in read.nodes}
         return {each.component_id: names.get(each.node_id or "") for each in read.assignments}
+
+    def _is_acquainted(self) -> bool:
+        """Whether each node has heard of all: one that has not is its own majority, and keeps its workers."""
+        nodes = self._read().nodes
+        return len(nodes) == len(self._names) and all(len(node.members) == len(nodes) for node in nodes)
 
     def _all_placed(self) -> bool:
         places = self._places()
