@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ....errors import UnknownWorkerError
+from ....processes.spawn.settlement import start_folder
 from ....spec.worker_spec import WorkerSpec
 from ....views.bug_report import declared, without_secrets
 from ....views.setting_origin import Configuration
@@ -34,15 +35,12 @@ def declaration(request: Request) -> object:
 
 def _place(spec: WorkerSpec) -> dict[str, object]:
     """In which folder and as which user it runs, also if its declaration leaves that to the supervisor."""
-    home = "/"
-    with suppress(KeyError):  # a start fails with the reason
-        home = home if spec.user is None else pwd.getpwnam(spec.user).pw_dir
     own = str(os.geteuid())
     with suppress(KeyError):  # the user of a container need not have a name
         own = pwd.getpwuid(os.geteuid()).pw_name
-    folder = home
+    folder = start_folder(spec.user, spec.cwd)
     with suppress(OSError):  # the supervisor's folder may have been removed
-        folder = spec.cwd or (os.getcwd() if spec.user is None else home)
+        folder = folder or os.getcwd()
     return {"folder": folder, "runs_as": spec.user or own}
 
 

@@ -99,10 +99,11 @@ async function giveAll(order, group, ids, body) {
   async function next() {
     for (let id = left.shift(); id !== undefined; id = left.shift()) {
       try {
-        await post(workerPath(id, order), body);
+        const outcome = await post(workerPath(id, order), body);
+        if (outcome.detail?.gone === false) failed.push(`${id} ${ending(outcome, order)}`);
       } catch (problem) {
         if (!(problem instanceof Problem)) throw problem;
-        if (problem.status === 401) return signedOut();
+        if (problem.status === 401) signedOut();
         failed.push(`${id}: ${problem.message}`);
       }
     }
