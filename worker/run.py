@@ -155,7 +155,7 @@ def _load(target: str, dump: CrashDump | None) -> Callable[..., object] | None:
             found = getattr(found, name)
         if not callable(found):
             raise TypeError(f"{path} is a {type(found).__name__}, not a function")
-        if isinstance(found, type) and any(each.__name__ == "JobWorker" for each in found.__mro__):
+        if isinstance(found, type) and any(_is_job_worker(each) for each in found.__mro__):
             raise TypeError(f"{path} is a class: its method runs it, {target}.main")
     except Exception as error:  # noqa: BLE001 - a module may raise anything while it is imported
         import traceback
@@ -165,6 +165,11 @@ def _load(target: str, dump: CrashDump | None) -> Callable[..., object] | None:
         _tell(dump, error)
         return None
     return found
+
+
+def _is_job_worker(found: type) -> bool:
+    """Whether it is the class of job workers, which a worker without a queue does not load."""
+    return found.__name__ == "JobWorker" and found.__module__.startswith("rekindle.worker.jobs")
 
 
 def _call(function: Callable[..., object], worker: Worker) -> None:

@@ -6,7 +6,7 @@
     Coordinator ─ ReadCluster ─▶ ClusterStore ─ ClusterRead, StoreAway ──────────▶ Coordinator
     Coordinator ─ a Change ────▶ ClusterStore ─ Changed, StoreAway ──────────────▶ Coordinator
     Agent ─ StartTenure ───▶ Host ─ TenureStopped, WorkerRefused, JournalShipped ▶ Agent
-    Coordinator ─ Claim ───────▶ Engine ─ Granted, Denied, NodeOffered … ────────▶ Coordinator
+    Coordinator ─ RoomClaim ───▶ Engine ─ RoomGranted, RoomDenied, NodeOffered … ▶ Coordinator
 
 Each change is one guarded statement: it names what its author believes (epoch, incarnation, renewals), and
 changes nothing if that is no longer so. So two coordinators, or an old answer, do no harm.

@@ -52,7 +52,7 @@ class Engine(Protocol):
     """What knows machines and reserves room on them. Its news arrive as `EngineNews`."""
 
     def reserve(self, claim: RoomClaim, receiver: Receiver) -> None:
-        """Reserve room for a worker. Answers: Granted, Denied, EngineAway."""
+        """Reserve room for a worker. Answers: RoomGranted, RoomDenied, EngineSilent."""
         ...
 
     def keep(self, claims: tuple[RoomClaim, ...]) -> None:

@@ -25,15 +25,23 @@ LOOK_S = 0.2
 @click.command()
 @file_argument
 @click.option("--ray", required=True, metavar="ADDRESS:PORT", help="The head of the Ray cluster.")
-@click.option("--timeout", "timeout_s", type=float, default=60.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the nodes.",
+)
 def attach(file: Path, ray: str, timeout_s: float) -> None:
     """Make each machine of an existing Ray cluster a node.
 
-    Run it on one of its machines, with Rekindle installed for the Python of Ray and the same file, with
-    engine = "ray" and no join, at the same place on all of them. A task of Ray starts rekindle cluster
-    join there, outside of Ray: an agent outlives the Ray of its machine, is started again if it dies, and is
-    found if it runs already. Machines that come later get an agent within a minute; one that has left
-    gets none. If Ray asks for a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH as for Ray itself.
+    Run it on one of its machines. All machines need Rekindle, installed for the Python of Ray, and the same
+    file at the same path, with engine = "ray" and without join. On each machine a task of Ray starts
+    rekindle cluster join outside of Ray. This agent survives the Ray of its machine and is restarted if it
+    dies; one that runs already is kept. Machines that Ray adds later get an agent within a minute; a machine
+    that has left the cluster gets none. If Ray requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH.
 
     Exit code 1 means that some machines have not joined; their names and the reasons are printed.
 
@@ -101,7 +109,7 @@ def on_machine(
     if ray is not None:
         if cluster.engine != "ray" or cluster.join:
             why = "names the head of another Ray (join)" if cluster.join else 'has no engine = "ray"'
-            _refuse(f"{config.path}: [cluster] {why}, so --ray {ray} cannot be")
+            _refuse(f"{config.path}: [cluster] {why}, so --ray {ray} cannot be used")
         cluster = replace(cluster, attached=_attachment(config, ray))
     return replace(config, cluster=cluster, state_dir=state_dir or config.state_dir)
 
