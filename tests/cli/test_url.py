@@ -136,7 +136,9 @@ def test_an_order_is_carried_out_and_audited_with_the_token(operator: Remote, su
     before = supervisor.wait_for("worker:web:1", status="healthy")["generation"]
     assert operator("restart", "worker:web:1").code == 0
     supervisor.wait_for("worker:web:1", generation=before + 1)
-    latest = next(e for e in supervisor.client.get("/audit")["entries"] if e["action"] == "restart")
+    audit = supervisor.client
+    assert eventually(lambda: "restart" in [e["action"] for e in audit.get("/audit")["entries"]])
+    latest = next(e for e in audit.get("/audit")["entries"] if e["action"] == "restart")
     assert "operator token" in json.dumps(latest)
 
 

