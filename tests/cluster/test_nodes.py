@@ -244,7 +244,7 @@ def test_a_node_answers_while_it_waits_for_its_database(
 
         def answers() -> bool:
             with suppress(ControlError):
-                return client.get("/info")["pid"] == nodes.agents["k1"].pid
+                return bool(client.get("/info")["pid"] == nodes.agents["k1"].pid)
             return False
 
         until(answers, "the node to answer")

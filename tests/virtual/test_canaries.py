@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import pytest
 from tests.virtual.simulated_system import SimulatedSystem, ids, lives, uptimes, worker, workers
@@ -90,7 +91,7 @@ def test_a_canary_that_ends_cleanly_uses_no_restart_and_gives_its_turn_to_the_ne
 @pytest.mark.parametrize("kind", ["once", "on_failure"])
 def test_canaries_that_are_meant_to_end_take_turns_without_a_longer_delay(kind: str) -> None:
     """Each success made the next one wait twice as long: the last of six began after four minutes."""
-    changes: dict[str, object] = {"kind": kind} if kind == "once" else {"restart": {"restart_on": kind}}
+    changes: dict[str, Any] = {"kind": kind} if kind == "once" else {"restart": {"restart_on": kind}}
     script = lives(dies_after(1), dies_after(1, exit=0), then=runs())
     system = SimulatedSystem(
         *workers(6, breaker=DB, **changes), scripts=dict.fromkeys(ids(6), script)
