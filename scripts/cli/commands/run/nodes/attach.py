@@ -38,10 +38,11 @@ def attach(file: Path, ray: str, timeout_s: float) -> None:
     """Make each machine of an existing Ray cluster a node.
 
     Run it on one of its machines. All machines need Rekindle, installed for the Python of Ray, and the same
-    file at the same path, with engine = "ray" and without join. On each machine a task of Ray starts
-    rekindle cluster join outside of Ray. This agent survives the Ray of its machine and is restarted if it
-    dies; one that runs already is kept. Machines that Ray adds later get an agent within a minute; a machine
-    that has left the cluster gets none. If Ray requires a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH.
+    file at the same path, with engine = "ray" and without join. A task of Ray on each machine starts an
+    agent outside of Ray, by rekindle cluster join. This agent survives the Ray of its machine and is
+    restarted if it dies; one that runs already is kept. Machines that Ray adds later get an agent within a
+    minute; a machine that has left the cluster gets none. If Ray requires a token, set RAY_AUTH_MODE and
+    RAY_AUTH_TOKEN_PATH.
 
     Exit code 1 means that some machines have not joined; their names and the reasons are printed.
 
