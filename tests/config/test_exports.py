@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.config.files import good
-from tests.config.imported_files import argv, specs
+from tests.config.foreign.imported_files import argv, specs
 
 from rekindle.cli.config.exported.procfile_text import procfile_text
 from rekindle.cli.config.exported.unit_text import unit_text
