@@ -35,22 +35,22 @@ from .comparison import (
     compare_events,
     compare_restarts,
 )
-from .crowds import crowd_lines, measure_crowds
-from .events import lines, measure_events
-from .executors import executor_table, measure_executors
-from .flood import flood_line, measure_flood
 from .floor import Programs, programs
 from .measure import Summary
-from .output import line, measure_output
+from .parts.crowds import crowd_lines, measure_crowds
+from .parts.events import lines, measure_events
+from .parts.executors import executor_table, measure_executors
+from .parts.flood import flood_line, measure_flood
+from .parts.output import line, measure_output
+from .parts.probes import line as probe_line
+from .parts.probes import measure_probes
+from .parts.restarts import MASS, RestartFigures, measure_restarts
+from .parts.start import measure_start, start_lines
+from .parts.supervisor import Cost, measure_costs, packages_pss_mb
+from .parts.upgrades import measure_upgrades, upgrade_line
+from .parts.warm import measure_warm, warm_lines
 from .peers.race import Race, race_table, run_race
-from .probes import line as probe_line
-from .probes import measure_probes
-from .restarts import MASS, RestartFigures, measure_restarts
-from .start import measure_start, start_lines
 from .storm import chaos_table, measure_chaos
-from .supervisor import Cost, measure_costs, packages_pss_mb
-from .upgrades import measure_upgrades, upgrade_line
-from .warm import measure_warm, warm_lines
 
 PARTS = (
     *(

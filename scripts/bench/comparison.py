@@ -20,12 +20,12 @@ from typing import TypeVar
 
 from .arena import Arena
 from .checkout import Checkout
-from .events import Clients, kills_at_clients, streaming
 from .floor import Programs, fresh_arena
 from .footprint import idle, pss_mb
 from .measure import MASS_SETTLE_S, SETTLE_S, Summary
-from .restarts import MASS
-from .supervisor import HEARTBEAT_S, running_rekindle
+from .parts.events import Clients, kills_at_clients, streaming
+from .parts.restarts import MASS
+from .parts.supervisor import HEARTBEAT_S, running_rekindle
 
 KILLS = 25
 """Single kills in one turn, which counts as their median."""

@@ -1,6 +1,6 @@
 """The floor: the times of a bare loop on this machine, and the worker for all measurements.
 
-With a C compiler that is floor.c and worker.c; without one, the same two in Python.
+With a C compiler that is programs/floor.c and programs/worker.c; without one, the same two in Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .arena import Arena
 
-_HERE = Path(__file__).parent
+_PROGRAMS = Path(__file__).parent / "programs"
 _STOP_S = 10.0
 
 
@@ -83,7 +83,7 @@ def running_floor(built: Programs, arena: Arena) -> Iterator[None]:
 
 def _compile(compiler: str, name: str, folder: Path) -> str:
     target = str(folder / name)
-    subprocess.run([compiler, "-O2", "-Wall", "-o", target, str(_HERE / f"{name}.c")], check=True)
+    subprocess.run([compiler, "-O2", "-Wall", "-o", target, str(_PROGRAMS / f"{name}.c")], check=True)
     return target
 
 
@@ -91,6 +91,6 @@ def _in_python() -> Programs:
     interpreter = (sys.executable, "-I", "-S")
     return Programs(
         "python",
-        (*interpreter, str(_HERE / "python_floor.py")),
-        (*interpreter, str(_HERE / "python_worker.py")),
+        (*interpreter, str(_PROGRAMS / "python_floor.py")),
+        (*interpreter, str(_PROGRAMS / "python_worker.py")),
     )

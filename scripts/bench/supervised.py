@@ -79,7 +79,7 @@ def specs(arena: Arena, heartbeat_s: int, worker: list[str]) -> list[WorkerSpec]
 
 
 def _run(arena: Arena, slot: int, heartbeat_s: int, worker: list[str]) -> Command | PythonCall:
-    target = "scripts.bench.warm_worker:serve"
+    target = "scripts.bench.parts.warm_worker:serve"
     match worker:
         case ["--python"]:
             return PythonCall(target)

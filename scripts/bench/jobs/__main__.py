@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from .backlog import Backlog, measure_backlog
 from .fairness import run_fairness
-from .huey_side import run_huey
 from .latency import Latency, measure_latency
-from .ours import run_rekindle
+from .libraries.huey_side import run_huey
+from .libraries.ours import run_rekindle
+from .libraries.procrastinate_side import run_procrastinate
+from .libraries.race import Result
+from .libraries.redis_side import redis_server, run_dramatiq, run_rq
 from .places import new_folder, postgresql
-from .procrastinate_side import run_procrastinate
-from .race import Result
-from .redis_side import redis_server, run_dramatiq, run_rq
 from .table import Side, backlog_table, table
 
 FEWER_ON_REDIS = 5

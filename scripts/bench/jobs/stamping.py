@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .procrastinate_side import worker_command as procrastinate_command
+from .libraries.procrastinate_side import worker_command as procrastinate_command
 
 ROUNDS = 100
 FIRST = 5
@@ -54,7 +54,7 @@ def _rekindle(address: str) -> Iterator[Enqueue]:
     from rekindle.actors import JobPolicy, PythonCall, Status, System, WorkerSpec
     from rekindle.persistence import open_store
 
-    run = PythonCall("scripts.bench.jobs.noop:Stamp.main")
+    run = PythonCall("scripts.bench.jobs.libraries.noop:Stamp.main")
     spec = WorkerSpec("worker:stamp:0", run, jobs=JobPolicy(queues=("stamp",)))
     with System([spec], store=open_store(address)) as system:
         system.wait_for(spec.id, Status.HEALTHY, timeout_s=30)
@@ -64,9 +64,9 @@ def _rekindle(address: str) -> Iterator[Enqueue]:
 @contextmanager
 def _huey(_address: str) -> Iterator[Enqueue]:
     """One process that polls every millisecond."""
-    from .huey_app import stamp
+    from .libraries.huey_app import stamp
 
-    app = "scripts.bench.jobs.huey_app.huey"
+    app = "scripts.bench.jobs.libraries.huey_app.huey"
     polls = ["-k", "process", "-w", "1", "-d", "0.001", "-m", "0.01", "-q"]
     with _worker([sys.executable, "-m", "huey.bin.huey_consumer", app, *polls]):
         yield stamp
@@ -74,7 +74,7 @@ def _huey(_address: str) -> Iterator[Enqueue]:
 
 @contextmanager
 def _procrastinate(_address: str) -> Iterator[Enqueue]:
-    from .procrastinate_app import app, stamp
+    from .libraries.procrastinate_app import app, stamp
 
     with app.open():
         if not app.check_connection():
@@ -87,7 +87,7 @@ def _procrastinate(_address: str) -> Iterator[Enqueue]:
 def _rq(address: str) -> Iterator[Enqueue]:
     from rq import Queue
 
-    from .redis_app import counted, stamp
+    from .libraries.redis_app import counted, stamp
 
     queue = Queue("stamp", connection=counted)
     with _worker([sys.executable, "-m", "rq.cli", "worker", "stamp", "--quiet", "--url", address]):
@@ -96,9 +96,11 @@ def _rq(address: str) -> Iterator[Enqueue]:
 
 @contextmanager
 def _dramatiq(_address: str) -> Iterator[Enqueue]:
-    from .redis_app import stamp_actor
+    from .libraries.redis_app import stamp_actor
 
-    with _worker([sys.executable, "-m", "dramatiq", "scripts.bench.jobs.redis_app", "-p", "1", "-t", "1"]):
+    with _worker(
+        [sys.executable, "-m", "dramatiq", "scripts.bench.jobs.libraries.redis_app", "-p", "1", "-t", "1"]
+    ):
         yield stamp_actor.send
 
 

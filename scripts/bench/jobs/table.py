@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .backlog import Backlog
 from .latency import Latency, together
-from .race import Result
+from .libraries.race import Result
 
 Side = tuple[str, str]
 """A database and a library."""

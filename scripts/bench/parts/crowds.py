@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from .arena import Arena
-from .floor import Programs, fresh_arena, running_floor
-from .measure import Row, Summary, mass_kills, single_kills
+from ..arena import Arena
+from ..floor import Programs, fresh_arena, running_floor
+from ..measure import Row, Summary, mass_kills, single_kills
 from .supervisor import running_rekindle
 
 FEW, MANY = 10, 3000

@@ -14,7 +14,7 @@ def run_rekindle(where: str, jobs: int, workers: int) -> Result:
     store = open_store(where)
     store.jobs.add("noop", [NewJob(payload=str(number)) for number in range(jobs)])
     policy = JobPolicy(queues=("noop",))
-    run = PythonCall("scripts.bench.jobs.noop:Noop.main")
+    run = PythonCall("scripts.bench.jobs.libraries.noop:Noop.main")
     specs = [WorkerSpec(f"worker:noop:{number}", run, jobs=policy) for number in range(workers)]
     with System(specs, store=store) as system:
 

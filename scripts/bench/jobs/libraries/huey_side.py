@@ -13,7 +13,7 @@ from .race import Result, watch
 
 _FILL = """
 import sys
-from scripts.bench.jobs.huey_app import huey, noop
+from scripts.bench.jobs.libraries.huey_app import huey, noop
 with huey.storage.db(commit=True):
     pass
 for number in range(int(sys.argv[1])):
@@ -27,7 +27,7 @@ def run_huey(folder: Path, jobs: int, workers: int) -> Result:
     environment = {**os.environ, "HUEY_DATABASE": str(database)}
     subprocess.run([sys.executable, "-c", _FILL, str(jobs)], env=environment, check=True)
     consumer = subprocess.Popen(
-        [sys.executable, "-m", "huey.bin.huey_consumer", "scripts.bench.jobs.huey_app.huey",
+        [sys.executable, "-m", "huey.bin.huey_consumer", "scripts.bench.jobs.libraries.huey_app.huey",
          "-k", "process", "-w", str(workers), "-d", "0.001", "-m", "0.01", "-q"],
         env=environment,
         stderr=subprocess.DEVNULL,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .arena import Arena
-from .floor import Programs, fresh_arena, running_floor
-from .measure import Row, Summary, mass_kills, single_kills
+from ..arena import Arena
+from ..floor import Programs, fresh_arena, running_floor
+from ..measure import Row, Summary, mass_kills, single_kills
 from .supervisor import running_rekindle
 
 MASS = 100

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .arena import Arena
-from .checkout import THIS, Checkout
-from .floor import Programs, fresh_arena
-from .footprint import Idle, idle, pss_mb, threads
+from ..arena import Arena
+from ..checkout import THIS, Checkout
+from ..floor import Programs, fresh_arena
+from ..footprint import Idle, idle, pss_mb, threads
 
 HEARTBEAT_S = 5
 PACKAGES = """

@@ -20,7 +20,7 @@ from loguru import logger
 from rekindle.actors import Status, System, WorkerSpec, command
 from rekindle.persistence import MemoryStore
 
-from .supervised import AT_ONCE
+from ..supervised import AT_ONCE
 
 MEGABYTES = 1000
 TURNS = 3

@@ -19,8 +19,8 @@ from rekindle.actors import LogPolicy, Status, System, WorkerSpec, command
 from rekindle.actors.messages import Event, LogResumed
 from rekindle.persistence import MemoryStore
 
+from ..supervised import AT_ONCE
 from .output import PATIENCE_S, TURNS, writer
-from .supervised import AT_ONCE
 
 KILLS = 20
 """How often the quiet worker is killed without a flood beside it, in each turn."""

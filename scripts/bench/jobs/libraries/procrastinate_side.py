@@ -13,7 +13,7 @@ from .race import Result, watch
 
 _FILL = """
 import sys
-from scripts.bench.jobs.procrastinate_app import app, noop
+from scripts.bench.jobs.libraries.procrastinate_app import app, noop
 with app.open():
     app.schema_manager.apply_schema()
     noop.configure().batch_defer(*[{"number": number} for number in range(int(sys.argv[1]))])
@@ -50,5 +50,6 @@ def run_procrastinate(address: str, jobs: int, workers: int) -> Result:
 
 def worker_command(queue: str) -> list[str]:
     """A worker process that serves this queue."""
-    return [sys.executable, "-m", "procrastinate", "--app", "scripts.bench.jobs.procrastinate_app.app",
+    application = "scripts.bench.jobs.libraries.procrastinate_app.app"
+    return [sys.executable, "-m", "procrastinate", "--app", application,
             "worker", "--queues", queue, "--concurrency", "1", "--delete-jobs", "never"]  # fmt: skip

@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from .arena import Arena
-from .checkout import THIS
-from .floor import Programs, fresh_arena, running_floor
-from .measure import Row, single_kills
+from ..arena import Arena
+from ..checkout import THIS
+from ..floor import Programs, fresh_arena, running_floor
+from ..measure import Row, single_kills
 
 SETTLE_S = 0.1
 """Between two kills: a standby is replaced at most 50 ms after it was used."""

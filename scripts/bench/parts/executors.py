@@ -18,7 +18,7 @@ from typing import Any
 
 from rekindle.actors import RekindleExecutor
 
-from .measure import Summary
+from ..measure import Summary
 
 WORKERS = 2
 TURNS = 5

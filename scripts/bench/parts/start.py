@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .arena import Arena
-from .checkout import THIS, Checkout
-from .floor import Programs, fresh_arena
-from .footprint import pss_mb
+from ..arena import Arena
+from ..checkout import THIS, Checkout
+from ..floor import Programs, fresh_arena
+from ..footprint import pss_mb
 
 PACKAGES = "import click, loguru, msgspec, pykka, sqlalchemy, starlette.applications, uvicorn"
 STOP_S = 30.0

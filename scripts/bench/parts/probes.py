@@ -16,7 +16,7 @@ from rekindle.actors import AlivePolicy, System, WorkerSpec, command
 from rekindle.actors.spec.probe import HttpProbe
 from rekindle.persistence import MemoryStore
 
-from .footprint import idle
+from ..footprint import idle
 
 EVERY_S = 10.0
 WORKERS = 1000

@@ -21,14 +21,14 @@ _STARTS_WITHIN_S = 20.0
 _FILL_RQ = """
 import sys
 from rq import Queue
-from scripts.bench.jobs.redis_app import counted, noop
+from scripts.bench.jobs.libraries.redis_app import counted, noop
 queue = Queue("noop", connection=counted)
 numbers = range(int(sys.argv[1]))
 queue.enqueue_many([Queue.prepare_data(noop, (number,), result_ttl=3600) for number in numbers])
 """
 _FILL_DRAMATIQ = """
 import sys
-from scripts.bench.jobs.redis_app import noop_actor
+from scripts.bench.jobs.libraries.redis_app import noop_actor
 for number in range(int(sys.argv[1])):
     noop_actor.send(number)
 """
@@ -72,7 +72,7 @@ def run_dramatiq(folder: Path, jobs: int, workers: int) -> Result:
         sys.executable,
         "-m",
         "dramatiq",
-        "scripts.bench.jobs.redis_app",
+        "scripts.bench.jobs.libraries.redis_app",
         "-p",
         str(workers),
         "-t",

@@ -1,6 +1,6 @@
 """From SIGKILL to the event at a client over loopback, the commit included; many clients; a stalled one.
 
-python -m scripts.bench.events [--rounds N] [--seconds S]
+python -m scripts.bench.parts.events [--rounds N] [--seconds S]
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .arena import Arena
-from .checkout import THIS, Checkout
-from .floor import Programs, fresh_arena, programs
-from .measure import Summary
+from ..arena import Arena
+from ..checkout import THIS, Checkout
+from ..floor import Programs, fresh_arena, programs
+from ..measure import Summary
 
 CLIENTS = 64
 EVENTS_PER_DEATH = 4
@@ -168,7 +168,7 @@ def lines(figures: EventFigures) -> list[str]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.bench.events", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m scripts.bench.parts.events", description=__doc__)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--json", type=Path, metavar="FILE")

@@ -1,0 +1,1 @@
+"""The parts of a measurement: one module for each thing that is measured."""
