@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
             imports.load(modules)
         except Exception as error:  # noqa: BLE001  # an application may raise anything
             reason = str(error) or type(error).__name__
-            _answer(supervisor, {"refused": reason[-LONGEST_REASON:]})
+            _answer(supervisor, {"refused": _shortened(reason)})
             return 0
         gc.collect()
         gc.freeze()
@@ -202,6 +202,14 @@ def _settle(stdin: int | None, cgroup: int | None) -> None:
     if cgroup is not None:
         os.write(cgroup, b"0")
         _close([cgroup])
+
+
+def _shortened(reason: str) -> str:
+    """A reason that is not too long: its first line, and the end of its traceback."""
+    if len(reason) <= LONGEST_REASON:
+        return reason
+    first, _, rest = reason.partition("\n")
+    return f"{first[: LONGEST_REASON // 2]}\n{rest[-LONGEST_REASON // 2 :]}"
 
 
 def _answer(supervisor: socket.socket, answer: dict[str, object]) -> None:

@@ -7,7 +7,6 @@ all forks, and what one of them reads is missing in the others.
 from __future__ import annotations
 
 import fcntl
-import importlib
 import io
 import os
 import socket
@@ -59,10 +58,9 @@ class Imports:
         for module in modules:
             with _recorded() as begun, redirect_stdout(out), redirect_stderr(err):
                 try:
-                    importlib.import_module(module)
+                    __import__(module)  # not importlib, whose frames would be in the traceback
                 except BaseException as error:  # noqa: BLE001  # SystemExit included
-                    text = "".join(traceback.format_exception(error)).rstrip()
-                    raise NotSafeError(f"{module} cannot be imported: {text}") from None
+                    raise NotSafeError(f"{module} cannot be imported: {_told(error)}") from None
             found = self._unsafe()
             if found is not None:
                 where = f" ({'; '.join(begun)})" if begun else ""
@@ -94,6 +92,13 @@ class Imports:
             if found is not None:
                 return found
         return None
+
+
+def _told(error: BaseException) -> str:
+    """An exception of an import: what it says first, then its traceback without this module."""
+    below = error.__traceback__ and error.__traceback__.tb_next
+    lines = traceback.format_exception(type(error), error, below)
+    return f"{traceback.format_exception_only(error)[-1]}{''.join(lines)}".rstrip()
 
 
 def _unsafe_descriptor(number: int) -> str | None:

@@ -111,6 +111,35 @@ def test_a_module_that_cannot_be_imported_fails_as_an_executed_worker_does(run: 
     assert "ModuleNotFoundError" in system.bundles("w")[-1].last_words
 
 
+FAILING = "1 / 0\n"
+ENDING = """
+import os, signal, sys
+
+if "rekindle.worker.warm" in sys.orig_argv:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def serve(worker):
+    worker.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (FAILING, "the_application cannot be imported: ZeroDivisionError: division by zero"),
+        (ENDING, "it ended: killed by SIGKILL"),
+    ],
+)
+def test_each_start_says_in_one_line_why_there_is_no_warm_process(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    (tmp_path / "the_application.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    system = run(worker("w", PythonCall("the_application:serve", warm=True)))
+    executed = f"executed, not forked from a warm process: {reason}"
+    assert eventually(lambda: system.status("w").start_note == executed), system.status("w")
+
+
 def test_a_system_leaves_no_warm_process_behind(run: Run) -> None:
     system = run(warm("serve"))
     healthy(system)

@@ -53,6 +53,10 @@ class WarmStartError(Exception):
     """The warm process cannot fork a worker: it starts as usual."""
 
 
+class WarmEndedError(WarmStartError):
+    """It ended, or closed its socket."""
+
+
 class _Answer(msgspec.Struct):
     pid: int | None = None
     ready: int | None = None
@@ -87,17 +91,21 @@ class WarmProcess:
             self.channel.close()
             raise
 
-    def take_first_answer(self) -> None:
-        """Take the answer that it is ready, or why it is not."""
+    def take_first_answer(self) -> bool:
+        """Take the answer that it is ready, or why it is not; False if it ends without one."""
         try:
             answer = self._answer(0.0)
+        except WarmEndedError:
+            self.end()
+            return False
         except WarmStartError as error:
             self.problem = str(error)
-            return
+            return True
         if answer.refused is not None:
             self.problem = answer.refused
         elif answer.ready is not None:
             self.is_ready = True
+        return True
 
     def fork(self, request: bytes, descriptors: Sequence[int]) -> int:
         """Fork a worker; its pid.
@@ -216,7 +224,7 @@ class WarmProcess:
             except (OSError, DescriptorSentError) as error:
                 raise WarmStartError(f"its answer broke off: {error}") from None
             if not data:
-                raise WarmStartError("it ended")
+                raise WarmEndedError("it ended")
             self._received += data
             if len(self._received) > LONGEST_ANSWER:
                 raise WarmStartError("its answer is too long")

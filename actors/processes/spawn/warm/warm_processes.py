@@ -16,6 +16,7 @@ from functools import partial
 import msgspec
 from loguru import logger
 
+from ....deaths.death import Exit
 from ....runtime.lanes import Call
 from ....spec.program import PythonCall
 from ....spec.worker_spec import WorkerSpec
@@ -244,9 +245,10 @@ class WarmProcesses:
         def ended() -> None:
             self._loop.unwatch(channel)
             self._loop.unwatch(process.pidfd)
-            reap(process.pidfd)
+            found = reap(process.pidfd)
             waited_for.discard(process.pid)
-            self._post(partial(self._ended, place, process))
+            end = Exit() if found is None else found[0]
+            self._post(partial(self._ended, place, process, end))
             self._reap_lost(process)
 
         self._loop.watch(channel, answered)
@@ -260,7 +262,8 @@ class WarmProcesses:
             self._loop.after(LOST_AGAIN_S, lambda: self._reap_lost(process))
 
     def _answered(self, place: _Place, process: WarmProcess) -> None:
-        process.take_first_answer()
+        if not process.take_first_answer():
+            return  # its end is reported in a moment, and how it ended
         if process.problem is not None:
             self._refuse(place, process.problem)
         elif process is place.successor:
@@ -268,7 +271,7 @@ class WarmProcesses:
             place.process, place.successor = process, None
         self._resume(place)
 
-    def _ended(self, place: _Place, process: WarmProcess) -> None:
+    def _ended(self, place: _Place, process: WarmProcess, end: Exit) -> None:
         process.is_ready = False
         process.channel.close()
         os.close(process.pidfd)
@@ -277,15 +280,17 @@ class WarmProcesses:
         if process is place.process:
             place.process = None
             if process.problem is None and time.monotonic() - process.began_s < REST_S:
-                self._refuse(place, "it ended")
+                self._refuse(place, f"it ended: {end}")
             self._resume(place)
 
-    def _refuse(self, place: _Place, problem: str) -> None:
+    def _refuse(self, place: _Place, reason: str) -> None:
+        """Rest for a while; the log has the whole reason, each start its first line."""
         place.rests_until_s = time.monotonic() + REST_S
+        problem = reason.partition("\n")[0]
         if problem != place.problem:
             place.problem = problem
             workers = ", ".join(sorted(place.users))
-            logger.warning("warm start: not possible for {}; each start executes it: {}", workers, problem)
+            logger.warning("warm start: not possible for {}; each start executes it: {}", workers, reason)
 
     def _resume(self, place: _Place) -> None:
         if place.process is not None and place.process.is_ready:
