@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from .channel import inherited
-from .heartbeat import Heartbeat, end_orphan
+from .heartbeat import Heartbeat, call_on_thread, end_orphan
 from .rate_limit import RateLimit
 from .status_report import Report, checked
 
@@ -280,9 +280,7 @@ class Worker:
 
     def _connect(self, heartbeat: Heartbeat) -> None:
         os.register_at_fork(after_in_child=self._disconnect)
-        threading.Thread(
-            target=self._serve, args=(heartbeat,), name="rekindle-heartbeat", daemon=True
-        ).start()
+        call_on_thread(lambda: self._serve(heartbeat))
 
     def _serve(self, heartbeat: Heartbeat) -> None:
         heartbeat.run()

@@ -22,7 +22,7 @@ from .. import run
 from ..channel import Channel
 from ..crash_dump import STACK_SIGNAL
 from ..handle import Worker
-from ..heartbeat import Heartbeat
+from ..heartbeat import Heartbeat, keep_spare_thread
 from .fork_safety import Imports
 from .process_text import ProcessText
 
@@ -59,6 +59,7 @@ def rehearse(text: ProcessText, imports: Imports, receive: Receive) -> None:
         sys.stdout.flush()
     os.environ.update(placeholders)
     text.set_variables(placeholders)
+    keep_spare_thread()
 
 
 def _show_stacks_in(descriptor: int) -> None:

@@ -38,10 +38,11 @@ def test_a_number_of_standbys_that_makes_no_sense_is_refused_and_one_too_many_is
     (least,) = refused(f"{APP}warm = true\nstandby = -1\n")
     assert least.startswith("workers.toml:5: worker.app.standby = -1")
     (many,) = warned(f"{APP}warm = true\nstandby = 3\n")
-    assert (
-        many
-        == "workers.toml:5: warning: worker.app.standby = 3: is more than can be used at once: count is 1"
+    assert many == (
+        "workers.toml:5: warning: worker.app.standby = 3: "
+        "is more than can be used at once, even by second deaths: count is 1"
     )
+    assert warned(f"{APP}warm = true\nstandby = 2\n") == []
 
 
 def test_a_list_of_modules_must_name_modules() -> None:

@@ -82,6 +82,15 @@ def test_a_used_standby_looks_like_an_executed_worker(run: Run) -> None:
     assert eventually(lambda: not standbys())
 
 
+def test_a_standby_has_the_thread_of_its_heartbeat_before_it_is_used(run: Run) -> None:
+    system = run(ready())
+    first, standby = healthy(system), one_standby()
+    assert eventually(lambda: len(os.listdir(f"/proc/{standby}/task")) == 2)
+    os.kill(first, signal.SIGKILL)
+    assert restarted(system, 1) == standby
+    assert len(os.listdir(f"/proc/{standby}/task")) == 2
+
+
 def test_a_standby_that_dies_is_replaced_and_not_counted(run: Run, rows: Rows) -> None:
     system = run(ready())
     first, standby = healthy(system), one_standby()

@@ -1,4 +1,4 @@
-"""The standbys of one warm process: used at the next starts, and replaced a moment afterwards.
+"""The standbys of one warm process: used at the next starts, and replaced.
 
 A standby that dies is replaced without being counted: it has not run a line of a worker. While memory is
 short, none is replaced: a start without one takes some milliseconds more, and a spare process takes memory
@@ -7,6 +7,7 @@ that the workers need.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,12 +21,12 @@ from ...watch.reaper import reap
 from .memory_pressure import is_memory_short
 from .standby import Standby
 
-REFILL_S = 0.02
-"""How long after its use a standby is replaced: other starts of the same moment come first."""
+REST_S = 0.02
+"""How long after a standby was forked the next one is: other starts of the same moment come first."""
 SHORT_AGAIN_S = 5.0
 """After how long it is looked again whether memory is still short."""
-LONGEST_REFILL_S = 10.0
-"""The same after standbys died one after the other: each death doubles the wait."""
+LONGEST_REST_S = 10.0
+"""The same after standbys died one after the other: each death doubles the rest."""
 
 
 class Standbys:
@@ -51,7 +52,8 @@ class Standbys:
         self._count = count
         self._waiting: deque[Standby] = deque()
         self._is_refilling = False
-        self._refill_s = REFILL_S
+        self._rest_s = REST_S
+        self._refilled_at = -LONGEST_REST_S
         self.wanted = 0
         """How many there should be."""
 
@@ -65,7 +67,7 @@ class Standbys:
             if standby.use(request, descriptors):
                 waited_for.discard(standby.pid)  # from now on it is a worker, which is reaped as one
                 self._loop.post(partial(self._let_go, standby))
-                self._refill_s = REFILL_S
+                self._rest_s = REST_S
                 self.refill_later()
                 return standby.pid
         return None
@@ -74,7 +76,7 @@ class Standbys:
         """Fork the missing ones in a moment, or after this delay."""
         if not self._is_refilling and len(self._waiting) < self.wanted:
             self._is_refilling = True
-            delay = self._refill_s if delay_s is None else delay_s
+            delay = self._pause_s() if delay_s is None else delay_s
             self._loop.post(lambda: self._loop.after(delay, lambda: self._post(self._refill)))
 
     def end(self) -> None:
@@ -83,12 +85,17 @@ class Standbys:
             standby.end()
         self._waiting.clear()
 
+    def _pause_s(self) -> float:
+        """A standby that is used is replaced at once, so that a second death has one; others follow later."""
+        return 0.0 if time.monotonic() - self._refilled_at > self._rest_s else self._rest_s
+
     def _refill(self) -> None:
         self._is_refilling = False
         if len(self._waiting) < self.wanted:
             if is_memory_short():
                 self.refill_later(SHORT_AGAIN_S)
                 return
+            self._refilled_at = time.monotonic()
             standby = self._fork()
             if standby is not None:
                 self._waiting.append(standby)
@@ -121,5 +128,5 @@ class Standbys:
         if standby in self._waiting:
             self._waiting.remove(standby)
             logger.info("warm start: a standby ended ({}) and is replaced", found[0] if found else "unknown")
-            self._refill_s = min(2 * self._refill_s, LONGEST_REFILL_S)
+            self._rest_s = min(2 * self._rest_s, LONGEST_REST_S)
             self.refill_later()

@@ -87,8 +87,8 @@ def group_warnings(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding
         yield layers.finding(("pause_mode",), reason, "idle")
     yield from _literal_words(group, layers)
     run = group.template.run
-    if isinstance(run, PythonCall) and run.standby > max(1, group.count):
-        reason = f"is more than can be used at once: count is {group.count}"
+    if isinstance(run, PythonCall) and run.standby > 2 * max(1, group.count):
+        reason = f"is more than can be used at once, even by second deaths: count is {group.count}"
         yield layers.finding(("standby",), reason, run.standby)
     if group.declared_min_healthy == group.count > 0:
         yield layers.finding(
