@@ -15,6 +15,7 @@ from loguru import logger
 
 from .errors import RecordRefusedError, StoreError, StoreOwnedError, StoreUnavailableError
 from .facts.commit_times import CommitTimes
+from .facts.generations import highest_mark
 from .facts.jobs import JobSettled
 from .facts.records import DeathRecord, EventRecord, Record
 from .messages import RecordSetAside
@@ -102,6 +103,7 @@ class StoreWriter(ResilientActor):
         try:
             settled = self._write(commit.records)
         except StoreError as error:
+            self._keep_mark(commit.records)
             self._report(CommitFailed(commit.number, error))
             return
         self._times.took(self._runtime.clock.monotonic() - begun)
@@ -130,6 +132,11 @@ class StoreWriter(ResilientActor):
             self._store.commit(())  # raises if the cause is the store and not the record
             set_aside(records[0], error, self.persistence)
             return ()
+
+    def _keep_mark(self, records: Sequence[Record]) -> None:
+        """Numbers are used meanwhile: a run after this one must not use them again."""
+        if mark := highest_mark(records):
+            self._store.keep_mark(mark)
 
     def _report(self, result: Committed | CommitFailed) -> None:
         self._result = result

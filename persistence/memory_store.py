@@ -7,7 +7,6 @@ from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import assert_never
 
-import msgspec
 from msgspec.structs import replace
 
 from rekindle.actors.deaths.crash_bundle import Bundle
@@ -16,11 +15,9 @@ from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.generations import (
     GenerationEnded,
-    GenerationRecord,
     GenerationsReserved,
     GenerationsSettled,
     GenerationStarted,
-    mark_after,
 )
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import (
@@ -54,20 +51,11 @@ from rekindle.actors.rules.alerts.alert_book import MOST_RESOLVED
 from rekindle.actors.spec.policies.retention_policy import Retention
 
 from .jobs.memory_jobs import MemoryJobs
+from .memory_numbers import Numbers, numbers_after
 from .sql.decoding import lost_lives, started_generations, used_generations
 from .sql.encoding import MOST_BUNDLES, PRUNED_EVERY, stand_in, storable
 
 _NEW = RememberedWorker()
-
-
-class _Numbers(msgspec.Struct, frozen=True):
-    """The row of `rekindle_generation`."""
-
-    component_id: str
-    reserved: int
-    started: int = 0
-    started_at_wall_ms: int = 0
-    ended: int = 0
 
 
 class MemoryStore:
@@ -93,7 +81,7 @@ class MemoryStore:
         """By number, in ascending order."""
         self._usages: dict[tuple[str, int], UsageNoted] = {}
         """By worker and time."""
-        self._numbers: dict[str, _Numbers] = {}
+        self._numbers: dict[str, Numbers] = {}
         self._runs: dict[tuple[str, int], Run] = {}
 
     def load(self) -> Remembered:
@@ -234,6 +222,10 @@ class MemoryStore:
         """Keep nothing: without the memory there is no store either."""
         return None
 
+    def keep_mark(self, up_to: int) -> bool:
+        """Keep nothing."""
+        return False
+
     def take_back(self) -> int:
         """There is nothing to take back."""
         return 0
@@ -273,30 +265,14 @@ class MemoryStore:
             case AuditEntry():
                 self._audit.append(record)
             case GenerationsReserved() | GenerationsSettled() | GenerationStarted() | GenerationEnded():
-                self._number(record)
+                worker = record.component_id
+                self._numbers[worker] = numbers_after(self._numbers.get(worker), record)
             case RunKept(run=run):
                 self._runs[run.component_id, run.number] = run
             case UsageNoted(component_id=worker, at_wall_ms=at):
                 self._usages.setdefault((worker, at), record)
             case _:
                 assert_never(record)
-
-    def _number(self, record: GenerationRecord) -> None:
-        worker = record.component_id
-        row = self._numbers.get(worker)
-        match record:
-            case GenerationsReserved(up_to=up_to):
-                row = row or _Numbers(worker, up_to)
-                row = replace(row, reserved=max(row.reserved, up_to))
-            case GenerationsSettled(last=last):
-                row = replace(row or _Numbers(worker, last), reserved=last)
-            case GenerationStarted(generation=number, at_wall_ms=at):
-                row = replace(
-                    row or _Numbers(worker, mark_after(number)), started=number, started_at_wall_ms=at
-                )
-            case GenerationEnded(generation=number):
-                row = replace(row or _Numbers(worker, mark_after(number), number), ended=number)
-        self._numbers[worker] = row
 
     def _keep_death(self, death: DeathRecord) -> None:
         if not self._add_death(death):

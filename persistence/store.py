@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from loguru import logger
@@ -43,12 +44,13 @@ from .database.wall_clock import wall_ms
 from .database.write_connection import Writing
 from .database.write_priority import Precedence
 from .jobs.job_queue import JobQueue
+from .mark_file import MarkFile
 from .record_writer import RecordWriter
 from .retention import Pruning
 from .spool import TAKEN, Kept, ends_kept, free_spool, put_damaged_away, read_spool, spools_at, write_spool
 from .sql import statements as sql
 from .sql.alert_rows import load_alerts
-from .sql.decoding import audit_entry, death_record, event_record, remembered
+from .sql.decoding import audit_entry, death_record, event_record, raised, remembered
 from .sql.encoding import bundle_from
 from .sql.generation_rows import LOAD_GENERATIONS
 from .sql.run_rows import run_of, runs_of
@@ -102,6 +104,7 @@ class SqlStore:
         self._writing = Writing(writer, file, when_connected)
         self._closed = False
         self._spool = spool
+        self._mark = None if spool is None else MarkFile(Path(f"{spool}.mark"))
         self._kept_aside: Path | None = None
         self._in_doubt: tuple[Kept, ...] = ()
         """The records of a commit that failed when it was all but done: they may be stored."""
@@ -131,7 +134,8 @@ class SqlStore:
             )
         ends = ends_kept(self.waiting_files())
         lost = (life for life in found.lost if life.generation > ends.get(life.component_id, 0))
-        return replace(found, lost=tuple(lost))
+        used = found.generations if self._mark is None else raised(found.generations, self._mark.read())
+        return replace(found, lost=tuple(lost), generations=MappingProxyType(used))
 
     def producer(self) -> JobQueue:
         """The queues, to put jobs into."""
@@ -215,7 +219,10 @@ class SqlStore:
             RecordRefusedError: nothing was written, because one of the records cannot be.
             StoreOwnedError: another supervisor took over while the server was unreachable.
         """
-        return self._commit(records)
+        settled = self._commit(records)
+        if self._mark is not None:
+            self._mark.clear()  # a later batch contains all records that could not be written before
+        return settled
 
     def _commit(self, records: Sequence[Kept]) -> tuple[JobSettled, ...]:
         if self._jobs_elsewhere is None:
@@ -292,6 +299,10 @@ class SqlStore:
             logger.error("store: {} cannot be written: {}", self._kept_aside, error.strerror)
             return None
         return str(self._kept_aside)
+
+    def keep_mark(self, up_to: int) -> bool:
+        """Keep in a file, until the next commit, that numbers of processes up to this one may be used."""
+        return self._mark is not None and self._mark.raise_to(up_to)
 
     def waiting_files(self) -> list[Path]:
         """The files of records that former runs kept aside, and that are not in the database yet."""

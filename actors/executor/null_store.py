@@ -100,6 +100,10 @@ class NullStore:
         """Keep nothing."""
         return None
 
+    def keep_mark(self, up_to: int) -> bool:
+        """Keep nothing."""
+        return False
+
     def take_back(self) -> int:
         """There is nothing to take back."""
         return 0

@@ -5,11 +5,14 @@ supervisor uses no number above it: the mark is written when the supervisor begi
 starts, and moved on long before the numbers reach it. So no start waits for a commit of its own. An
 orderly end sets the mark back to the last number. After a supervisor that was killed the numbers
 continue behind the mark: a gap, but no number twice. A supervisor that cannot write its mark when it
-begins waits for a while; then its numbers continue with the milliseconds since 1970, which no earlier
-supervisor has reached.
+begins waits for a while; then the store keeps the highest of the marks beside the database, and it holds
+for all workers. If that is not possible, numbers continue with the milliseconds since 1970, which no
+earlier supervisor has reached.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -55,6 +58,11 @@ class GenerationEnded(msgspec.Struct, frozen=True):
 
 
 GenerationRecord = GenerationsReserved | GenerationsSettled | GenerationStarted | GenerationEnded
+
+
+def highest_mark(records: Iterable[object]) -> int:
+    """The highest number that these records reserve; 0 if they reserve none."""
+    return max((each.up_to for each in records if isinstance(each, GenerationsReserved)), default=0)
 
 
 class LostLife(msgspec.Struct, frozen=True):

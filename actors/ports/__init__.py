@@ -265,6 +265,13 @@ class Store(Protocol):
         """Keep what this run cannot write outside the database; where, or None if that is impossible."""
         ...
 
+    def keep_mark(self, up_to: int) -> bool:
+        """Keep outside the database, until the next commit, that generations up to this one may be used.
+
+        `load` takes it into account. Returns False if it cannot be kept.
+        """
+        ...
+
     def take_back(self) -> int:
         """Write what the former run kept aside, once; how many records.
 

@@ -17,7 +17,7 @@ from ..broker import Broker
 from ..errors import StoreUnavailableError
 from ..facts.alert import Alert
 from ..facts.commit_times import CommitTimes
-from ..facts.generations import EVERY_OTHER, GenerationsReserved, mark_after
+from ..facts.generations import EVERY_OTHER, GenerationsReserved, highest_mark, mark_after
 from ..facts.jobs import CURRENT_RUN
 from ..facts.queues import QueueLimits
 from ..facts.records import FormerClaimsReleased, MetaSet, MirrorWiped, Record, Remembered
@@ -246,8 +246,9 @@ def _begin(
 ) -> tuple[Remembered, tuple[Record, ...]]:
     """Reserve the numbers of the processes; returns what is remembered, and what is still to be written."""
     reserved = _reserved_numbers(specs, remembered)
-    if not _commit(store, (*options.opening, *reserved), options.patience_s):
-        return remembered, ()
+    unsaved = _commit(store, (*options.opening, *reserved), options.patience_s)
+    if not unsaved or store.keep_mark(highest_mark(reserved)):
+        return remembered, unsaved
     remembered = _from_the_clock(remembered, wall_ms)
     return remembered, (*options.opening, *_reserved_numbers(specs, remembered))
 

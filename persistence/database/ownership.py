@@ -65,9 +65,12 @@ class Unowned:
         """Do nothing."""
 
 
-GONE_S = 1.0
-"""How long to wait for a lock whose owner has ended: a child that the owner was just starting has a copy
-of the descriptor until it calls exec, and a busy server takes a moment to notice that a session has ended."""
+GONE_S = 10.0
+"""How long to wait for a lock whose owner has certainly ended: a child that the owner was just starting has a
+copy of the descriptor until it calls exec, and a busy server takes seconds to notice that a session has ended.
+"""
+
+_RELEASED = "the store {} is closed"
 
 
 def _is_gone(pid: str) -> bool:
@@ -90,6 +93,8 @@ class FileOwnership:
         self._name = str(side_file(database, ".lock"))
         self._descriptor: int | None = inherited
         self._file: tuple[int, int] | None = None
+        self._is_released = False
+        """Another thread may be confirming at that moment; it must not take the lock again."""
         if inherited is None:
             self._claim()
         else:
@@ -127,6 +132,9 @@ class FileOwnership:
                     f"the store {self._database} is in use by another supervisor, pid {owner}"
                 )
             time.sleep(0.005)
+        if self._is_released:
+            self.disown()
+            raise StoreUnavailableError(_RELEASED.format(self._database))
         found = os.fstat(descriptor)
         self._file = found.st_dev, found.st_ino
         _held_by_files.add(self)
@@ -136,6 +144,7 @@ class FileOwnership:
 
     def release(self) -> None:
         """Release the lock; the file stays, since removing it would race with the next owner."""
+        self._is_released = True
         if self._descriptor is not None:
             # Not only by closing it: a fork that has just begun may still have a copy.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -143,9 +152,9 @@ class FileOwnership:
 
     def disown(self) -> None:
         """Close the descriptor, but leave the lock to the processes that share it."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 _held_by_files: WeakSet[FileOwnership] = WeakSet()
@@ -198,6 +207,8 @@ class ServerOwnership:
         self._engine = engine
         self._name = name
         self._session: Connection | None = None
+        self._is_released = False
+        """Another thread may be confirming at that moment; it must not take the lock again."""
         self._backend: int | None = former
         """The server's process id of the latest session that held the lock."""
         deadline = time.monotonic() + (0.0 if former is None else FORMER_S)
@@ -219,11 +230,18 @@ class ServerOwnership:
         """Take the lock again if its session is gone."""
         if self._session is not None and self._is_alive(self._session):
             return
-        self.release()
+        self._end_session()
         self._claim()
+        if self._is_released:
+            self._end_session()
+            raise StoreUnavailableError(_RELEASED.format(self._name))
 
     def release(self) -> None:
         """End the session, and the lock with it."""
+        self._is_released = True
+        self._end_session()
+
+    def _end_session(self) -> None:
         session, self._session = self._session, None
         if session is not None:
             if self._backend is not None:

@@ -80,6 +80,11 @@ def used_generations(rows: Iterable[Any], traces: Iterable[Any]) -> dict[str, in
     return used
 
 
+def raised(used: Mapping[str, int], mark: int) -> Mapping[str, int]:
+    """The numbers that may have been used, if a former run may have used all up to the mark."""
+    return {worker: max(number, mark) for worker, number in {EVERY_OTHER: 0, **used}.items()} if mark else used
+
+
 def lost_lives(rows: Iterable[Any], died: Mapping[str, int], seen_at: int) -> tuple[LostLife, ...]:
     """The processes that were started and have no end: no stop, and no death of that number or later.
 

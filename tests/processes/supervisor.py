@@ -1,7 +1,8 @@
 """A supervisor that a test may kill: `python -m tests.processes.supervisor SETUP DATABASE`.
 
 It prints its pid and its mark, and ends when its stdin does. With the option `wait` it prints `opened` once
-it has opened the store, and goes on when it is given a line.
+it has opened the store, and goes on when it is given a line. Records that it cannot store are kept in the file
+SPOOL.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run until stdin ends."""
     setup, database, *options = arguments
     try:
-        store = open_store(database)
+        store = open_store(database, spool=os.environ.get("SPOOL"))
     except RekindleError as error:
         sys.stdout.write(f"{type(error).__name__}: {error}\n")
         return 2

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
@@ -84,10 +85,9 @@ def frozen_for_a_moment(backend: int) -> Iterator[None]:
 
 
 def test_a_store_that_was_just_closed_can_be_owned_before_the_server_has_noticed_it(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str,
 ) -> None:
     """It was said to be in use by another supervisor: this one."""
-    monkeypatch.setattr(ownership, "GONE_S", 20.0)
     store = open_store(postgres_url)
     assert store.lock is not None
     with frozen_for_a_moment(store.lock):
@@ -95,10 +95,7 @@ def test_a_store_that_was_just_closed_can_be_owned_before_the_server_has_noticed
     open_store(postgres_url).close()
 
 
-def test_a_store_of_a_killed_owner_can_be_owned_before_the_server_has_noticed_it(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ownership, "GONE_S", 20.0)
+def test_a_store_of_a_killed_owner_can_be_owned_before_the_server_has_noticed_it(postgres_url: str) -> None:
     other, admin = Opener(postgres_url), open_store(postgres_url, exclusive=False)
     other.go()
     assert other.told().startswith("open")
@@ -109,6 +106,35 @@ def test_a_store_of_a_killed_owner_can_be_owned_before_the_server_has_noticed_it
         other.process.communicate(timeout=10)
     open_store(postgres_url).close()
     admin.close()
+
+
+def test_a_store_that_is_closed_while_a_commit_looks_at_its_lock_stays_free(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit took the lock again, and the next supervisor was told that this one uses the store."""
+    store = open_store(address)
+    claim = type(store._ownership)._claim
+
+    def closed_meanwhile(self: Any) -> None:
+        store.close()
+        claim(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store._ownership), "_claim", closed_meanwhile)
+        lose_lock(store)
+        with pytest.raises(StoreUnavailableError, match="closed"):
+            store.commit([death(1)])
+    open_store(address).close()
+
+
+def lose_lock(store: SqlStore) -> None:
+    """Remove the file of the lock, or end the session that holds it."""
+    if isinstance(store._ownership, FileOwnership):
+        Path(store._ownership._name).unlink()
+    else:
+        assert isinstance(store._ownership, ServerOwnership)
+        assert store._ownership._session is not None
+        store._ownership._session.invalidate()
 
 
 def test_who_only_looks_needs_no_ownership(sql_store: SqlStore, address: str) -> None:

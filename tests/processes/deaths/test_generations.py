@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import psycopg
 import pytest
 from tests.processes.supervisors import Supervisor
 from tests.processes.waiting import PATIENCE_S, eventually
@@ -85,28 +86,46 @@ def test_the_generations_have_no_gap_if_the_supervisor_was_stopped(
     assert noted(lives)["lives:0"] == [1, 2, 3]
 
 
-def test_supervisors_that_are_killed_while_the_database_is_locked_use_no_generation_twice(
-    database: Path, lives: Path, marks: list[str]
+OUTAGES = {"sqlite": 2, "postgresql": 1}
+
+
+def test_supervisors_that_never_reach_the_database_leave_no_generation_behind_that_goes_back(
+    kind: str, address: str, lives: Path, marks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing could be reserved, and each supervisor started from the same number."""
-    with Supervisor("noted", database) as supervisor:
+    """The numbers that they had reserved were forgotten, and the next supervisor went on below them."""
+    monkeypatch.setenv("SPOOL", str(tmp_path / "unsaved"))
+    with Supervisor("noted", address) as supervisor:
         marks.append(supervisor.mark)
         assert supervisor.stop() == 0
-    for _ in range(2):
-        before = lives.stat().st_size
-        other = sqlite3.connect(database, isolation_level=None)
-        with closing(other), Supervisor("noted", database, "wait") as supervisor:
+    for _ in range(OUTAGES[kind]):
+        began = len(noted(lives)["lives:0"])
+        with Supervisor("noted", address, "wait") as supervisor:
             assert supervisor.said() == "opened"
-            other.execute("BEGIN IMMEDIATE")
-            supervisor.go_on()
-            eventually(lambda: lives.stat().st_size > before, within_s=4.0)  # noqa: B023
-            supervisor.kill()
-    with Supervisor("noted", database) as supervisor:
+            with unwritable(address):
+                supervisor.go_on()
+                assert eventually(lambda: len(noted(lives)["lives:0"]) > began, 60.0)  # noqa: B023
+                supervisor.kill()
+    with Supervisor("noted", address) as supervisor:
         marks.append(supervisor.mark)
-        assert eventually(lambda: lives.stat().st_size > before)
+        assert eventually(lambda: len(noted(lives)["lives:0"]) == OUTAGES[kind] + 2)
         assert supervisor.stop() == 0
     for worker, generations in noted(lives).items():
         assert generations == sorted(set(generations)), (worker, generations)
+    assert noted(lives)["lives:0"][-1] < 1000
+    assert int((tmp_path / "unsaved.mark").read_text()) == 0
+
+
+@contextmanager
+def unwritable(address: str) -> Iterator[None]:
+    """No other connection can write the numbers of processes."""
+    if "://" not in address:
+        with closing(sqlite3.connect(address, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+        return
+    with psycopg.connect(address) as server:
+        server.execute("LOCK TABLE rekindle_generation IN EXCLUSIVE MODE")
+        yield
 
 
 def test_what_ended_with_its_supervisor_is_recorded_by_the_next_one_and_does_not_count(
