@@ -25,7 +25,8 @@ What must hold, whatever instant an upgrade hits:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -63,6 +64,8 @@ class Inheritance:
     def __init__(self, document: HandOver) -> None:
         self.document = document
         self._parts = dict(document.parts)
+        self.stop_requested: Callable[[float], bool] = _never
+        """Waits so many seconds; whether the supervisor is to stop."""
 
     def take(self, name: str, kind: type[T]) -> tuple[T, dict[str, int]] | None:
         """The state and the descriptors of a part; None if the former program had no such part.
@@ -84,6 +87,11 @@ class Inheritance:
         """The state of a part, which stays."""
         part = self._parts.get(name)
         return None if part is None else convert(part.state, kind, name)
+
+
+def _never(within_s: float) -> bool:
+    time.sleep(within_s)
+    return False
 
 
 def set_inheritable(document: HandOver, *, inheritable: bool) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -207,11 +206,13 @@ class Lifecycle:
             try:
                 return self._store.load()
             except StoreUnavailableError as error:
-                if self._settings.inheritance is None:
+                inheritance = self._settings.inheritance
+                if inheritance is None:
                     raise
                 text = "upgrade: no worker is watched until the database is available: {}"
                 logger.warning(text, str(error))
-                time.sleep(RETRY_S)
+                if inheritance.stop_requested(RETRY_S):
+                    return Remembered()  # the workers only have to be ended
 
     def _set_limits(self) -> None:
         """Store the limits of queues before a worker claims a job."""

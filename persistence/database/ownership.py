@@ -66,9 +66,8 @@ class Unowned:
 
 
 GONE_S = 10.0
-"""How long to wait for a lock whose owner has certainly ended: a child that the owner was just starting has a
-copy of the descriptor until it calls exec, and a busy server takes seconds to notice that a session has ended.
-"""
+"""How long to wait for a lock whose owner has certainly ended: a child that the owner was just starting has
+a copy of the descriptor until it calls exec, and a busy server notices seconds later that a session ended."""
 
 _RELEASED = "the store {} is closed"
 

@@ -82,7 +82,9 @@ def used_generations(rows: Iterable[Any], traces: Iterable[Any]) -> dict[str, in
 
 def raised(used: Mapping[str, int], mark: int) -> Mapping[str, int]:
     """The numbers that may have been used, if a former run may have used all up to the mark."""
-    return {worker: max(number, mark) for worker, number in {EVERY_OTHER: 0, **used}.items()} if mark else used
+    if not mark:
+        return used
+    return {worker: max(number, mark) for worker, number in {EVERY_OTHER: 0, **used}.items()}
 
 
 def lost_lives(rows: Iterable[Any], died: Mapping[str, int], seen_at: int) -> tuple[LostLife, ...]:

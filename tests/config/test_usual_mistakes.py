@@ -175,3 +175,14 @@ def test_a_first_delay_below_the_shortest_is_warned_of() -> None:
     assert warned(WEB + "restart = { initial_delay_s = 0.1, min_delay_s = 0.1 }") == []
     assert len(warned(WEB + "restart = { initial_delay_s = 0 }")) == 1
     assert warned(WEB + "restart = { initial_delay_s = 0, min_delay_s = 0 }") == []
+
+
+def test_a_recipe_without_the_folder_of_the_tracker_is_warned_of() -> None:
+    """Nothing was released, and nothing said so."""
+    assert warned(WEB + 'release = { recipe = "br" }') == [
+        (
+            "workers.toml:3: warning: worker.web.release.recipe: "
+            "has no effect without cwd, the folder of the tracker"
+        )
+    ]
+    assert warned(WEB + 'release = { recipe = "br", cwd = "/srv/tracker" }') == []

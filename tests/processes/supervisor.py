@@ -1,8 +1,8 @@
 """A supervisor that a test may kill: `python -m tests.processes.supervisor SETUP DATABASE`.
 
 It prints its pid and its mark, and ends when its stdin does. With the option `wait` it prints `opened` once
-it has opened the store, and goes on when it is given a line. Records that it cannot store are kept in the file
-SPOOL.
+it has opened the store, and goes on when it is given a line. The variable SPOOL names the file for records
+that it cannot store.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from loguru import logger
 
+from ...facts.alert import Alert, AlertKind, Happening, Severity
 from ...messages import AlertChanged
 from ...ports import Clock
 from ...views.redaction import masked_text
@@ -82,6 +83,21 @@ class AlertNotifier:
     def leave(self) -> dict[str, tuple[Notification, ...]]:
         """Send nothing more; what is not known to be sent by sink, for the program that follows."""
         return {queue.name: queue.leave() for queue in self._queues}
+
+    def example(self) -> dict[str, tuple[Notification, ...]]:
+        """What `leave` may return."""
+        alert = Alert(
+            id=0,
+            kind=AlertKind.CRASHED,
+            component_id=None,
+            severity=Severity.CRITICAL,
+            message="",
+            opened_at_wall_ms=0,
+            last_at_wall_ms=0,
+        )
+        return {
+            queue.name: (Notification(happening=Happening.OPENED, alert=alert),) for queue in self._queues
+        }
 
     def tell(self, message: object) -> None:
         """Receive an event."""

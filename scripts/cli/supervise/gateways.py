@@ -103,6 +103,10 @@ class EventGateways:
         """Send no more alerts; what is unsent, by the names of the sinks."""
         return {} if self._sinks is None else self._sinks.leave()
 
+    def example_of_alerts(self) -> Mapping[str, object]:
+        """What an unsent alert looks like, by the names of the sinks, for the check of an upgrade."""
+        return {} if self._sinks is None else self._sinks.example()
+
     def metrics_text(self) -> bytes | None:
         """The metrics, if they are enabled."""
         return None if self._metrics is None else self._metrics.text()

@@ -97,7 +97,8 @@ def _prepared(
 ) -> Runner:
     """Everything but the workers, until the stack is left."""
     lock = stack.enter_context(StateLock(config.state_dir, left.descriptor("state_lock", "lock")))
-    opened = partial(open_patiently, config, left.store_lock, waits=left.inheritance is not None)
+    stops = None if left.inheritance is None else left.stop_requested
+    opened = partial(open_patiently, config, left.store_lock, stops)
     store, jobs = with_shared_jobs(config, _temporary_store() if ignore_state else opened())
     fleet = fleet_class(config)(
         config,
@@ -118,6 +119,7 @@ def _prepared(
     fleet.event_gateways.open(fleet, config, stack)
     runner = Runner(fleet, Notifier(), launcher)
     runner.lock, runner.results.end_the_run = lock, config.cluster is None
+    runner.lacks_database = isinstance(store, MemoryStore) and not ignore_state
     desk = UpgradeDesk(fleet, launcher, store, lock, number=left.number, begin=runner.upgrade)
     desk.spared, runner.desk, fleet.upgrades = spared, desk, desk
     runner.listen()
@@ -192,6 +194,8 @@ class Runner:
         """Hands this process over to another program."""
         self.lock: StateLock | None = None
         """Where the number of lost records is left for `rekindle shutdown`."""
+        self.lacks_database = False
+        """Whether it was to stop before the database was available, after an upgrade."""
         self._notifier = notifier
         self._orders: Mailbox[Order] = Mailbox()
         self._status_queued = False
@@ -229,7 +233,7 @@ class Runner:
         unsaved = self._fleet.unsaved_records
         if unsaved and self.lock is not None:
             self.lock.note_unsaved(unsaved)
-        return code or (1 if unsaved else 0)
+        return code or (1 if unsaved or self.lacks_database else 0)
 
     def _start(self) -> None:
         """Start the workers, then answer requests: the code for that takes a seventh of the start to load."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from loguru import logger
 
 from rekindle.actors.errors import StoreError, StoreUnavailableError
 from rekindle.actors.ports import Store
-from rekindle.persistence import new_database, open_store
+from rekindle.persistence import MemoryStore, new_database, open_store
 from rekindle.persistence.schema.migrate import REVISIONS
 from rekindle.persistence.store_check import is_current
 
@@ -34,8 +34,14 @@ RETRY_S = 0.5
 """How often an upgraded supervisor tries to open a database that is not available."""
 
 
-def open_patiently(config: Config, lock: int | None, *, waits: bool) -> Store:
+def open_patiently(config: Config, lock: int | None, stops: Callable[[float], bool] | None) -> Store:
     """The store; after an upgrade it waits, as workers run that would end with this process.
+
+    Args:
+        config: names the database.
+        lock: what holds the right to it already, if this process was upgraded.
+        stops: waits so many seconds; whether the supervisor is to stop. Then a store in memory will do,
+            as the workers only have to be ended. None: the process was not upgraded.
 
     Raises:
         StoreError: it cannot be used.
@@ -44,10 +50,12 @@ def open_patiently(config: Config, lock: int | None, *, waits: bool) -> Store:
         try:
             return open_upgraded(config.database, config.state_dir, config.worker_database, lock)
         except StoreUnavailableError as error:
-            if not waits:
+            if stops is None:
                 raise
             logger.warning("upgrade: no worker is watched until the database is available: {}", str(error))
-            time.sleep(RETRY_S)
+            if stops(RETRY_S):
+                logger.error("upgrade: stopping without the database; how the workers end is not recorded")
+                return MemoryStore()
 
 
 def open_upgraded(

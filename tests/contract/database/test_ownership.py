@@ -113,14 +113,15 @@ def test_a_store_that_is_closed_while_a_commit_looks_at_its_lock_stays_free(
 ) -> None:
     """The commit took the lock again, and the next supervisor was told that this one uses the store."""
     store = open_store(address)
-    claim = type(store._ownership)._claim
+    kind: Any = type(store._ownership)
+    claim = kind._claim
 
     def closed_meanwhile(self: Any) -> None:
         store.close()
         claim(self)
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(store._ownership), "_claim", closed_meanwhile)
+        patched.setattr(kind, "_claim", closed_meanwhile)
         lose_lock(store)
         with pytest.raises(StoreUnavailableError, match="closed"):
             store.commit([death(1)])

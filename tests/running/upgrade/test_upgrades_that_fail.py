@@ -121,6 +121,22 @@ def test_a_stop_that_comes_while_the_supervisor_hands_over_is_obeyed_by_the_next
     assert "supervisor: stopping" in crew.text()
 
 
+def test_a_stop_is_obeyed_while_the_next_program_waits_for_its_database(
+    crew: Running, other: Other, tmp_path: Path
+) -> None:
+    """It was obeyed only once the database was back."""
+    before, database = pids(crew), tmp_path / ".rekindle" / "rekindle.db"
+    read = "    inheritance, is_former = inherited(), FAILED in os.environ\n"
+    away = f"    __import__('pathlib').Path({str(database)!r}).rename({str(tmp_path / 'away.db')!r})\n"
+    crew.order("upgrade", python=other("cli/supervise/upgrade/resumption.py", read, read + away))
+    waits = "no worker is watched until the database is available"
+    assert eventually(lambda: waits in crew.text(), UPGRADE_S), crew.text()
+    crew.signal(signal.SIGTERM)
+    assert crew.end() == 1
+    assert "worker:beat:0 stopped" in crew.text()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in before.values())
+
+
 def test_a_death_that_cannot_be_written_before_the_hand_over_is_told_once(
     crew: Running, other: Other, tmp_path: Path
 ) -> None:

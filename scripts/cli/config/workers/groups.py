@@ -79,6 +79,9 @@ def group_warnings(group: WorkerTable, layers: Layers) -> Iterator[ConfigFinding
     log = group.template.log
     if log is not None and log.file is None and "file" not in layers.worker.get("log", {"file": "none"}):
         yield layers.finding(("log",), "has no effect: it does not name a file")
+    release = group.template.release
+    if release is not None and release.recipe is not None and not (release.cwd or group.template.cwd):
+        yield layers.finding(("release", "recipe"), "has no effect without cwd, the folder of the tracker")
     if layers.worker.get("jobs") and not group.template.serves:
         yield layers.finding(("jobs",), "has no effect: queues is empty")
     runs_on = group.template.pause_mode is PauseMode.IDLE and not group.template.run.reports_health

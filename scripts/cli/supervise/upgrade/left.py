@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import threading
 import time
 from typing import Any
@@ -14,7 +17,7 @@ from rekindle.actors.processes.spawn.launcher import Launcher
 
 from ...config import Config
 from ..fleet import Fleet
-from ..platform.signals import HELD, SignalPipe, set_handlers
+from ..platform.signals import HELD, MOST_AT_ONCE, SignalPipe, set_handlers
 from .program import go_back
 from .runner_state import ALERTS, RUNNER, RunnerState, StoreLock
 from .upgrade_desk import UpgradeDesk
@@ -48,6 +51,7 @@ class OwnEstate:
         self._descriptors: dict[str, dict[str, int]] = {}
         if inheritance is not None:
             set_inheritable(inheritance.document, inheritable=False)
+            inheritance.stop_requested = self.stop_requested
             for name in ("state_lock", "control", "http", "signals", "sockets"):
                 found = inheritance.take(name, type(None))
                 self._descriptors[name] = {} if found is None else found[1]
@@ -70,6 +74,18 @@ class OwnEstate:
         """Have signals written to the pipe from now on, before any thread is started."""
         if self.signals is not None:
             set_handlers(HELD, self.signals.wakeup)
+
+    def stop_requested(self, within_s: float) -> bool:
+        """Wait so long; whether a signal asks for the stop, which stays in the pipe until it is handled."""
+        pipe = self.signals
+        if pipe is None or not select.select([pipe.received], [], [], within_s)[0]:
+            return False
+        numbers = os.read(pipe.received, MOST_AT_ONCE)
+        os.write(pipe.wakeup, numbers)
+        if signal.SIGTERM in numbers or signal.SIGINT in numbers:
+            return True
+        time.sleep(within_s)
+        return False
 
     @property
     def sockets(self) -> dict[str, int] | None:

@@ -6,6 +6,7 @@ see what they will look like.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rekindle.actors.handover import Estate, HandOverError, Inheritance
@@ -50,8 +51,10 @@ _EXAMPLES: dict[str, object] = {
 }
 
 
-def leave_examples(estate: Estate) -> None:
+def leave_examples(estate: Estate, alerts: Mapping[str, object]) -> None:
     """Leave an example of each part that the check could not see otherwise."""
+    if alerts:
+        estate.leave(ALERTS, alerts)
     for name, example in _EXAMPLES.items():
         estate.leave(name, example)
 
@@ -65,4 +68,10 @@ def look_at_all(inheritance: Inheritance) -> None:
     for name in inheritance.names:
         if name not in _KINDS:
             raise HandOverError(f"this version does not know {name}, which is part of the hand-over")
-        inheritance.look(name, _KINDS[name])
+        inheritance.look(name, _unsent_alerts() if name == ALERTS else _KINDS[name])
+
+
+def _unsent_alerts() -> Any:
+    from rekindle.actors.gateways.sinks.notification import Notification  # loaded only if it is used
+
+    return dict[str, tuple[Notification, ...]]

@@ -124,7 +124,7 @@ class UpgradeDesk:
         estate = Estate()
         self._fleet.leave_memory(estate)
         estate.leave(RUNNER, self._runner_state(PendingOrders()))
-        leave_examples(estate)
+        leave_examples(estate, alerts=self._fleet.event_gateways.example_of_alerts())
         version = _dry_start(argv, self._document(estate))
         self._fleet.leave_memory(Estate())  # that took a second: it must still be possible
         return CheckedUpgrade(argv, version)
