@@ -128,7 +128,7 @@ def test_an_exception_of_an_unknown_class_is_named(executor: RekindleExecutor) -
 def test_what_cannot_travel_is_refused_with_a_way_out(executor: RekindleExecutor) -> None:
     with pytest.raises(TypeError, match=r"(?s)lambda.*codec=cloudpickle"):
         executor.submit(lambda: 1)
-    with pytest.raises(TypeError, match=r"argument 2\['p'\] is a tests\.processes\.tasks\.Point"):
+    with pytest.raises(TypeError, match=r"argument 2\['p'\] is a tests\.processes\.executor\.tasks\.Point"):
         executor.submit(tasks.same, 1, {"p": tasks.Point(1)})
     with pytest.raises(TypeError, match=r"argument 'key' is a builtins\.object.*codec"):
         executor.submit(tasks.same, key=object())
