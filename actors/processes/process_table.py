@@ -107,7 +107,7 @@ class RealProcesses:
             self._loop = EpollLoop("watcher")
             undo.pop_all()
         left = self._marks and DetachedProcesses(self.mark, self._marks, self._loop, self._known_pids)
-        self._warm = WarmProcesses(self._loop, self._launcher.post, on_end=self._finish_end)
+        self._warm = WarmProcesses(self._loop, self._launcher, on_end=self._finish_end)
         self._spawner.warm = self._warm
         self._cgroups = Cgroups(self.mark, moves=adopts, announce=self._announce_cgroup)
         self._spawner.cgroups = self._cgroups

@@ -63,6 +63,10 @@ class Launcher:
         """Have the call made that registers a process, after the pause."""
         self._afterwards.append(call)
 
+    def is_busy(self) -> bool:
+        """Whether further calls wait."""
+        return len(self._calls) > 0
+
     def settle(self, timeout_s: float) -> bool:
         """Wait until all processes that were requested are registered; whether that was so in time."""
         done = threading.Event()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from tests.processes.spawn.test_warm_starts import healthy, warm_process, words
 from tests.processes.waiting import eventually
 
 from rekindle.actors import PythonCall, RecyclePolicy, System, WorkerSpec
+from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.actors.processes.spawn.warm.memory_pressure import is_memory_short
+from rekindle.actors.processes.spawn.warm.standbys import Standbys
+from rekindle.actors.processes.watch.epoll_loop import EpollLoop
 
+GENEROUS_S = 20.0
 STANDBYS = "rekindle.actors.processes.spawn.warm.standbys"
 USED = "was a standby of its warm process"
 
@@ -189,6 +194,27 @@ def test_no_standby_is_forked_while_memory_is_short(run: Run, monkeypatch: pytes
 
 
 PRESSURE = "some avg10=80.00 avg60=2.00 avg300=1.00 total=1\nfull avg10={} avg60=0.00 avg300=0.00 total=1\n"
+
+
+def test_no_standby_is_forked_while_other_starts_wait() -> None:
+    loop, launcher = EpollLoop("test"), Launcher()
+    goes_on, forked = threading.Event(), threading.Event()
+    seen: list[bool] = []
+    try:
+        standbys = Standbys(loop, launcher, lambda: forked.set(), lambda change: None)
+        standbys.wanted = 1
+        launcher.start(goes_on.wait)  # a start that lasts
+        standbys.refill_later()
+        assert eventually(launcher.is_busy)  # the refill waits behind it
+        launcher.start(lambda: seen.append(forked.is_set()))
+        goes_on.set()
+        assert forked.wait(GENEROUS_S)
+        assert seen == [False]
+    finally:
+        goes_on.set()
+        launcher.close(GENEROUS_S)
+        loop.post(loop.end)
+        loop.join(GENEROUS_S)
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from functools import partial
 
 from loguru import logger
 
-from ....runtime.lanes import Call
 from ...strays import waited_for
 from ...watch.epoll_loop import EpollLoop
 from ...watch.reaper import reap
+from ..launcher import Launcher
 from .memory_pressure import is_memory_short
 from .standby import Standby
 
 REST_S = 0.02
-"""How long after a standby was forked the next one is: other starts of the same moment come first."""
+"""How long after a standby was forked the next one is, and after other starts: these come first."""
 SHORT_AGAIN_S = 5.0
 """After how long it is looked again whether memory is still short."""
 LONGEST_REST_S = 10.0
@@ -35,19 +35,20 @@ class Standbys:
     def __init__(
         self,
         loop: EpollLoop,
-        post: Callable[[Call], None],
+        launcher: Launcher,
         fork: Callable[[], Standby | None],
         count: Callable[[int], None],
     ) -> None:
         """
         Args:
             loop: watches them.
-            post: has a call made on the thread that starts processes.
+            launcher: the thread that starts processes.
             fork: makes one; None: there is no warm process that can.
             count: is called on the loop with 1 and -1 for every one that begins and ends to wait.
         """
         self._loop = loop
-        self._post = post
+        self._launcher = launcher
+        self._post = launcher.post
         self._fork = fork
         self._count = count
         self._waiting: deque[Standby] = deque()
@@ -92,6 +93,9 @@ class Standbys:
     def _refill(self) -> None:
         self._is_refilling = False
         if len(self._waiting) < self.wanted:
+            if self._launcher.is_busy():
+                self.refill_later(REST_S)
+                return
             if is_memory_short():
                 self.refill_later(SHORT_AGAIN_S)
                 return

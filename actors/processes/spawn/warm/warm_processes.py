@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -23,6 +23,7 @@ from ....spec.worker_spec import WorkerSpec
 from ...strays import waited_for, waited_for_lock
 from ...watch.epoll_loop import EpollLoop
 from ...watch.reaper import reap
+from ..launcher import Launcher
 from ..posix_spawn import Program
 from .standby import Standby
 from .standbys import Standbys
@@ -63,15 +64,16 @@ class _Place(msgspec.Struct, eq=False):
 class WarmProcesses:
     """Used on the thread that starts processes."""
 
-    def __init__(self, loop: EpollLoop, post: Callable[[Call], None], on_end: Call) -> None:
+    def __init__(self, loop: EpollLoop, launcher: Launcher, on_end: Call) -> None:
         """
         Args:
             loop: watches the warm processes.
-            post: has a call made on the thread that starts processes.
+            launcher: the thread that starts processes.
             on_end: is called on the loop when a warm process has ended.
         """
         self._loop = loop
-        self._post = post
+        self._launcher = launcher
+        self._post = launcher.post
         self._on_end = on_end
         self.running = 0
         """How many there are. Written on the loop."""
@@ -184,7 +186,7 @@ class WarmProcesses:
 
     def _new_place(self, modules: tuple[str, ...], program: Program) -> _Place:
         made: list[_Place] = []
-        standbys = Standbys(self._loop, self._post, lambda: self._stand_by(made[0]), self._count)
+        standbys = Standbys(self._loop, self._launcher, lambda: self._stand_by(made[0]), self._count)
         made.append(_Place(standbys, modules, program))
         return made[0]
 
