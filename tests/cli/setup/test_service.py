@@ -1,6 +1,6 @@
 """`rekindle service`: the unit that it writes, and what it tells systemd.
 
-No systemd runs where the tests run, so the orders go to a program of the same name that notes them.
+The orders go to a program named `systemctl` that notes them; tests/running/service boots a real systemd.
 """
 
 from __future__ import annotations
