@@ -48,7 +48,7 @@ from .strays import reap_orphans, session_of, waited_for
 from .takeover.freeze import HandOverFreeze
 from .takeover.inherited_table import InheritedTable, Lasting, leave
 from .usage_sampler import UsageSampler
-from .watch.child_watch import ChildWatch, report_to_both
+from .watch.child_watch import TIDY_S, ChildWatch, report_to_both
 from .watch.children import Children
 from .watch.epoll_loop import EpollLoop
 from .watch.transcript import OutputLine, Transcript
@@ -102,7 +102,7 @@ class RealProcesses:
             undo.callback(self._lookups.close)
             self._launcher, self._owns_launcher = launcher or Launcher(), launcher is None
             undo.callback(self._end_launcher, CLOSE_S)
-            self._outputs = EpollLoop("output")
+            self._outputs = EpollLoop("output", hang_up_pause_s=TIDY_S)
             undo.callback(self._outputs.post, self._outputs.end)
             self._loop = EpollLoop("watcher")
             undo.pop_all()
@@ -280,6 +280,7 @@ class RealProcesses:
         self._children.put(child)
         news = self._watch.on_exit if child.pidfd == -1 else self._watch.begin
         self._loop.post(lambda: self._start_finished(child.id, lambda: news(child)))
+        self._spawner.open_spare()
 
     def _fail_start(self, request: SpawnRequest, error: Exception) -> None:
         failed = SpawnFailed(request.spec.id, request.generation, str(error), is_scarce(error))
@@ -391,6 +392,7 @@ class RealProcesses:
         """After the last exit, close everything."""
         if not self._is_ending or self._ended or self._children.living() or self._warm.running:
             return
+        self._watch.tidy()
         if self._guardian is not None:
             self._guardian.dismiss()
         self._cgroups.close()

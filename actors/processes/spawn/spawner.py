@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -123,6 +123,8 @@ class Spawner:
         """Where workers exchange jobs that do not know the database."""
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._table = LeanTable()
+        self._spare: Descriptors | None = None
+        """The pipes of the next process."""
         self._prepared: dict[str, tuple[WorkerSpec, Program]] = {}
         self.warm: WarmProcesses | None = None
         """Where workers are forked that ask for it."""
@@ -134,6 +136,8 @@ class Spawner:
     def close(self) -> None:
         """Close the descriptor of /dev/null, and end the threads that start processes and exchange jobs."""
         os.close(self._null)
+        if self._spare is not None:
+            self._spare.close()
         self._table.close()
         if self.claims is not None:
             self.claims.close()
@@ -143,6 +147,12 @@ class Spawner:
         self._prepared.pop(component_id, None)
         if self.warm is not None:
             self.warm.forget(component_id)
+
+    def open_spare(self) -> None:
+        """Open the pipes of the next process, so that its start does not have to."""
+        if self._spare is None:
+            with suppress(OSError):  # the next start reports it
+                self._spare = Descriptors.with_output()
 
     def wait(self, spec: WorkerSpec, resume: Call) -> bool:
         """Whether a start has to wait for its warm process; `resume` is called when it need not."""
@@ -180,7 +190,7 @@ class Spawner:
     def _begin(
         self, spec: WorkerSpec, generation: int, program: Program, cgroup: WorkerCgroup | None
     ) -> Begun:
-        descriptors = Descriptors.with_output()
+        descriptors, self._spare = self._spare or Descriptors.with_output(), None
         entrance = None if cgroup is None else cgroup.entrance
         try:
             keep_reserve(max(descriptors.ours))

@@ -31,6 +31,10 @@ CHANNEL_GRACE_S = 0.1
 """An ending process closes its channel a moment before it is gone; only after this time is a
 closed channel reported by itself."""
 
+TIDY_S = 0.005
+"""How long after the report of an end its descriptors are closed: until then the actors that decide on the
+restart, and the thread that starts the next process, need the interpreter."""
+
 TRACED_S = 0.1
 """How often the table tries to reap an ended process that a debugger holds."""
 
@@ -56,6 +60,8 @@ class ChildWatch:
         self._ended = ended
         self._on_end = on_end
         """Called after the end of each process was reported."""
+        self._reported: list[Child] = []
+        """Ended processes whose descriptors are still open."""
         self.claims: ClaimDesk | None = None
         """Where workers exchange jobs that do not know the database."""
 
@@ -130,17 +136,26 @@ class ChildWatch:
             self._loop.unwatch(child.pidfd)
             self._loop.after(TRACED_S, lambda: self.on_exit(child))
             return
-        self._unwatch(child)
         self._ended.add(child, partial(self._report_exit, child, child.exit))
+        self._unwatch(child)
 
     def _report_exit(self, child: Child, exit_: Exit) -> None:
         if self.claims is not None:
             # First: what is claimed for the worker after its claims were released would stay claimed.
             self.claims.revoke(child.id, child.generation)
         report_to_both(child.request, ProcessExited(child.id, child.generation, exit_, self._remains(child)))
-        self._outputs.post(partial(child.output.close, self._outputs))
-        attempt(child.close)
+        self._reported.append(child)
+        if len(self._reported) == 1:
+            self._loop.after(TIDY_S, self.tidy)
         self._on_end()
+
+    def tidy(self) -> None:
+        """Close the descriptors of processes whose end was reported."""
+        reported, self._reported = self._reported, []
+        for child in reported:
+            self._outputs.post(partial(child.output.close, self._outputs))
+            self._unwatch(child)
+            attempt(child.close)
 
     def _remains(self, child: Child) -> Remains | None:
         try:

@@ -27,7 +27,15 @@ class EpollLoop:
     Any thread may call `post` and `join`; everything else is for calls that run on this thread.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, hang_up_pause_s: float = 0.0) -> None:
+        """Start the thread.
+
+        Args:
+            name: of the thread.
+            hang_up_pause_s: how long it waits before it handles descriptors whose other ends were closed, if
+                there is nothing else to do.
+        """
+        self._hang_up_pause_s = hang_up_pause_s
         self._calls: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
@@ -135,7 +143,10 @@ class EpollLoop:
 
     def _polled(self) -> list[int]:
         self._is_asleep, self._awake_since = True, None
-        reported = [descriptor for descriptor, _ in self._epoll.poll(self._timeout_s(), EVENTS_AT_ONCE)]
+        found = self._epoll.poll(self._timeout_s(), EVENTS_AT_ONCE)
+        if self._hang_up_pause_s and found and all(events == select.EPOLLHUP for _, events in found):
+            time.sleep(self._hang_up_pause_s)
+        reported = [descriptor for descriptor, _ in found]
         self._is_asleep, self._awake_since = False, time.monotonic()
         if self._wake in reported:
             reported.remove(self._wake)

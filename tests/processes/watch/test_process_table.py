@@ -208,7 +208,8 @@ def test_what_is_open_does_not_grow_with_deaths_and_starts(processes: RealProces
     before = len(os.listdir("/proc/self/fd"))
     for generation in range(1, 21):
         live_once(generation)
-    assert eventually(lambda: len(os.listdir("/proc/self/fd")) == before)
+    # Both pipes of the next process are open.
+    assert eventually(lambda: len(os.listdir("/proc/self/fd")) == before + 4)
 
 
 class HungFiles(Fingerprints):
