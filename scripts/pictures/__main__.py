@@ -41,6 +41,8 @@ PAGES = (
     ("schedules", 1200, 250, "#/schedules"),
     ("supervisor", 1200, 1180, "#/supervisor"),
     ("phone", 390, 800, "#/"),
+    ("palette", 1200, 700, "#/"),
+    ("offline", 1200, 700, "#/"),
 )
 THEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 TERMINAL = (116, 34)
@@ -55,7 +57,7 @@ def take() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             for (name, width, height, hash_), theme in product(PAGES, THEMES):
-                _shoot(browser, link, HERE / f"{name}-{theme}.png", (width, height), theme, hash_)
+                _shoot(browser, link, name, (width, height), theme, hash_)
             _draw(browser, terminal, HERE / "top.png")
             browser.close()
 
@@ -86,11 +88,12 @@ def _draw(browser: Browser, svg: str, path: Path) -> None:
 def _shoot(
     browser: Browser,
     link: str,
-    path: Path,
+    name: str,
     size: tuple[int, int],
     theme: Literal["dark", "light"],
     hash_: str,
 ) -> None:
+    path = HERE / f"{name}-{theme}.png"
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
     page = context.new_page()
     page.goto(link)
@@ -98,6 +101,14 @@ def _shoot(
     page.wait_for_selector("tr[data-worker]")
     page.evaluate(f"location.hash = {hash_!r}")
     page.wait_for_timeout(2500)  # until the charts are drawn
+    if name == "palette":
+        page.keyboard.press("/")
+        page.keyboard.type("restart")
+        page.wait_for_timeout(500)
+    if name == "offline":
+        context.set_offline(True)
+        page.wait_for_selector('#live[data-state="lost"]', timeout=120_000)
+        page.wait_for_timeout(8500)  # it says for how long
     write(path, page.screenshot())
     context.close()
     _tell(path)
