@@ -55,6 +55,8 @@ _KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Reco
 class _Header(msgspec.Struct):
     name: str
     run: str
+    after: str | None = None
+    """The run that had written last when this one began: this one may not have written anything."""
 
 
 class _Line(msgspec.Struct):
@@ -88,14 +90,23 @@ class DamagedSpoolError(Exception):
     """The file is not one of records."""
 
 
-def write_spool(path: Path, records: Iterable[Record], run: str, in_doubt: Iterable[Kept] = ()) -> None:
+def write_spool(
+    path: Path, records: Iterable[Record], run: str, in_doubt: Iterable[Kept] = (), after: str | None = None
+) -> None:
     """Write the records of a run to the file, completely or not at all.
+
+    Args:
+        path: the file.
+        records: what could not be written.
+        run: whose they are.
+        in_doubt: those of a commit whose answer was lost.
+        after: the run that had written last when this one began.
 
     Raises:
         OSError: the file cannot be written.
     """
     doubtful = {id(record) for record in in_doubt}
-    lines = [msgspec.json.encode(_Header(uuid4().hex, run))]
+    lines = [msgspec.json.encode(_Header(uuid4().hex, run, after))]
     lines += [
         msgspec.json.encode(_Line(type(record).__name__, _encoded(record), id(record) in doubtful))
         for record in records
@@ -144,7 +155,7 @@ def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
     if meta.get(TAKEN) == header.name:
         return None
     decoded = _decoded(path, lines)
-    if header.run != meta.get(CURRENT_RUN):
+    if meta.get(CURRENT_RUN) not in (header.run, header.after):
         decoded = _late(decoded)
     records = tuple(decoded)
     in_doubt = tuple(record for record, doubtful in records if doubtful)

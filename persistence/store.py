@@ -19,7 +19,7 @@ from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import RecordRefusedError, StoreError, StoreUnavailableError
 from rekindle.actors.facts.alert import Alert
 from rekindle.actors.facts.audit_entry import AuditEntry
-from rekindle.actors.facts.jobs import JobSettled, JobState
+from rekindle.actors.facts.jobs import CURRENT_RUN, JobSettled, JobState
 from rekindle.actors.facts.records import (
     DeathRecord,
     EventPage,
@@ -106,6 +106,8 @@ class SqlStore:
         self._spool = spool
         self._mark = None if spool is None else MarkFile(Path(f"{spool}.mark"))
         self._kept_aside: Path | None = None
+        self._former_run: str | None = None
+        """The latest run that had written when this one loaded the history."""
         self._in_doubt: tuple[Kept, ...] = ()
         """The records of a commit that failed when it was all but done: they may be stored."""
         self._under_way: Sequence[Kept] = ()
@@ -132,6 +134,7 @@ class SqlStore:
                 connection.execute(LOAD_GENERATIONS).all(),
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
+        self._former_run = found.meta.get(CURRENT_RUN)
         ends = ends_kept(self.waiting_files())
         lost = (life for life in found.lost if life.generation > ends.get(life.component_id, 0))
         used = found.generations if self._mark is None else raised(found.generations, self._mark.read())
@@ -294,7 +297,8 @@ class SqlStore:
             logger.error("store: too many files beside {} wait to be read", self._spool)
             return None
         try:
-            write_spool(self._kept_aside, records, run, (*self._in_doubt, *self._under_way))
+            doubtful = (*self._in_doubt, *self._under_way)
+            write_spool(self._kept_aside, records, run, doubtful, self._former_run)
         except OSError as error:
             logger.error("store: {} cannot be written: {}", self._kept_aside, error.strerror)
             return None

@@ -54,6 +54,18 @@ def test_if_another_run_has_used_the_store_since_only_history_is_taken_in(addres
     store.close()
 
 
+def test_everything_is_taken_in_of_a_run_that_could_never_write(address: str, spool: Path) -> None:
+    """It was taken for one that another run had followed: a worker that it had given up was started again."""
+    store = opened(address, spool)
+    store.commit([MetaSet(CURRENT_RUN, "zero")])
+    store.load()
+    store.keep_aside([MetaSet(CURRENT_RUN, "one"), final_death(1), MetaSet("key", "new")], "one")
+    assert store.take_back() == 3
+    assert known(store).failure_reason is not None
+    assert store.load().meta["key"] == "new"
+    store.close()
+
+
 def told(number: int, record: DeathRecord, **changes: object) -> EventRecord:
     """The event of a death."""
     ended = Exit(record.exit_code, record.signal)
