@@ -15,12 +15,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import get_args
 from uuid import uuid4
 
 import msgspec
 from loguru import logger
+from msgspec.structs import replace
 
+from rekindle.actors.deaths.death import Action
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.generations import GenerationEnded
 from rekindle.actors.facts.jobs import CURRENT_RUN
@@ -34,6 +37,9 @@ from rekindle.actors.facts.records import (
     MirrorWiped,
     Record,
     ReleaseNoted,
+    Remembered,
+    RememberedWorker,
+    RestartReset,
     UsageNoted,
 )
 from rekindle.actors.messages import WorkerDied
@@ -57,6 +63,10 @@ class _Header(msgspec.Struct):
     run: str
     after: str | None = None
     """The run that had written last when this one began: this one may not have written anything."""
+
+    def is_followed(self, meta: Mapping[str, str]) -> bool:
+        """Whether another run has written to the store since."""
+        return meta.get(CURRENT_RUN) not in (self.run, self.after)
 
 
 class _Line(msgspec.Struct):
@@ -147,33 +157,69 @@ def read_spool(path: Path, meta: Mapping[str, str]) -> Spool | None:
         OSError: the file cannot be read.
         DamagedSpoolError: it does not begin as a file of records.
     """
-    first, *lines = _content(path).splitlines() or [b""]
-    try:
-        header = msgspec.json.decode(first, type=_Header)
-    except msgspec.DecodeError as error:
-        raise DamagedSpoolError(str(error)) from error
+    header, lines = _header_and_lines(path)
     if meta.get(TAKEN) == header.name:
         return None
     decoded = _decoded(path, lines)
-    if meta.get(CURRENT_RUN) not in (header.run, header.after):
+    if header.is_followed(meta):
         decoded = _late(decoded)
     records = tuple(decoded)
     in_doubt = tuple(record for record, doubtful in records if doubtful)
     return Spool(header.name, tuple(record for record, _ in records), in_doubt)
 
 
-def ends_kept(files: Iterable[Path]) -> dict[str, int]:
-    """The latest process of each worker whose end is in a file that waits."""
-    ends: dict[str, int] = {}
+class Waiting(msgspec.Struct):
+    """What the files say of workers that are not in the store yet."""
+
+    ends: dict[str, int] = msgspec.field(default_factory=dict)
+    """The latest process of each worker that has ended."""
+    failures: dict[str, DeathRecord] = msgspec.field(default_factory=dict)
+    """The deaths after which workers were given up."""
+    last_event_id: int = 0
+
+    def note(self, record: Kept) -> None:
+        """Note what a record says, if no other run has written since."""
+        match record:
+            case DeathRecord(component_id=id_, action=Action.MARK_FAILED):
+                self.failures[id_] = record
+            case RestartReset(component_id=id_):
+                self.failures.pop(id_, None)
+            case EventRecord(id=number):
+                self.last_event_id = max(number, self.last_event_id)
+            case _:
+                pass
+
+    def added_to(self, found: Remembered) -> Remembered:
+        """What the store remembers, with this."""
+        lost = tuple(life for life in found.lost if life.generation > self.ends.get(life.component_id, 0))
+        failed = {
+            id_: replace(
+                found.workers.get(id_, RememberedWorker()),
+                failed_at_wall_ms=death.died_at_wall_ms,
+                failure_reason=death.reason,
+            )
+            for id_, death in self.failures.items()
+        }
+        workers = MappingProxyType({**found.workers, **failed})
+        last_id = max(found.last_event_id, self.last_event_id)
+        return replace(found, lost=lost, workers=workers, last_event_id=last_id)
+
+
+def waiting_in(files: Iterable[Path], meta: Mapping[str, str]) -> Waiting:
+    """What the files say that can be read; to take in the others says why it cannot."""
+    waiting = Waiting()
     for file in files:
         try:
-            kept = _decoded(file, _content(file).splitlines()[1:])
-        except OSError:
-            continue  # to take it in says why
-        for record, _ in kept:
+            header, lines = _header_and_lines(file)
+        except (OSError, DamagedSpoolError):
+            continue
+        for record, _ in () if meta.get(TAKEN) == header.name else _decoded(file, lines):
             if isinstance(record, DeathRecord | GenerationEnded):
-                ends[record.component_id] = max(record.generation, ends.get(record.component_id, 0))
-    return ends
+                ended = max(record.generation, waiting.ends.get(record.component_id, 0))
+                waiting.ends[record.component_id] = ended
+            if not header.is_followed(meta):
+                waiting.note(record)
+    return waiting
 
 
 def _late(decoded: Iterable[tuple[Kept, bool]]) -> Iterator[tuple[Kept, bool]]:
@@ -191,6 +237,14 @@ def _incarnation(record: EventRecord) -> tuple[str, int] | None:
     """Whose death an event tells; None if it tells something else."""
     event = event_of(record)
     return (event.component_id, event.generation) if isinstance(event, WorkerDied) else None
+
+
+def _header_and_lines(path: Path) -> tuple[_Header, list[bytes]]:
+    first, *lines = _content(path).splitlines() or [b""]
+    try:
+        return msgspec.json.decode(first, type=_Header), lines
+    except msgspec.DecodeError as error:
+        raise DamagedSpoolError(str(error)) from error
 
 
 def _content(path: Path) -> bytes:

@@ -47,7 +47,7 @@ from .jobs.job_queue import JobQueue
 from .mark_file import MarkFile
 from .record_writer import RecordWriter
 from .retention import Pruning
-from .spool import TAKEN, Kept, ends_kept, free_spool, put_damaged_away, read_spool, spools_at, write_spool
+from .spool import TAKEN, Kept, free_spool, put_damaged_away, read_spool, spools_at, waiting_in, write_spool
 from .sql import statements as sql
 from .sql.alert_rows import load_alerts
 from .sql.decoding import audit_entry, death_record, event_record, raised, remembered
@@ -106,6 +106,8 @@ class SqlStore:
         self._spool = spool
         self._mark = None if spool is None else MarkFile(Path(f"{spool}.mark"))
         self._kept_aside: Path | None = None
+        self._has_waiting = False
+        """Whether files of former runs were there when the history was loaded."""
         self._former_run: str | None = None
         """The latest run that had written when this one loaded the history."""
         self._in_doubt: tuple[Kept, ...] = ()
@@ -122,7 +124,8 @@ class SqlStore:
     def load(self) -> Remembered:
         """The history that a supervisor starts from.
 
-        A process whose end a former run has kept aside is not lost with its supervisor.
+        What former runs kept aside is in it as far as a start needs it: a worker that they gave up stays
+        failed, and a process whose end they knew is not lost with its supervisor.
         """
         with translated(self.name), self._reader.connect() as connection:
             found = remembered(
@@ -135,10 +138,11 @@ class SqlStore:
                 connection.scalar(sql.LAST_EVENT_AT) or 0,
             )
         self._former_run = found.meta.get(CURRENT_RUN)
-        ends = ends_kept(self.waiting_files())
-        lost = (life for life in found.lost if life.generation > ends.get(life.component_id, 0))
+        files = self.waiting_files()
+        self._has_waiting = bool(files)
+        found = waiting_in(files, found.meta).added_to(found)
         used = found.generations if self._mark is None else raised(found.generations, self._mark.read())
-        return replace(found, lost=tuple(lost), generations=MappingProxyType(used))
+        return replace(found, generations=MappingProxyType(used))
 
     def producer(self) -> JobQueue:
         """The queues, to put jobs into."""
@@ -222,10 +226,21 @@ class SqlStore:
             RecordRefusedError: nothing was written, because one of the records cannot be.
             StoreOwnedError: another supervisor took over while the server was unreachable.
         """
+        if self._has_waiting:
+            self._take_back_first()
         settled = self._commit(records)
         if self._mark is not None:
             self._mark.clear()  # a later batch contains all records that could not be written before
         return settled
+
+    def _take_back_first(self) -> None:
+        """Write what former runs kept aside before this run writes: else not all of it would count."""
+        try:
+            self.take_back()
+        except StoreUnavailableError as error:
+            if not isinstance(error.__cause__, OSError):  # else the file is the problem, and stays
+                raise
+        self._has_waiting = False
 
     def _commit(self, records: Sequence[Kept]) -> tuple[JobSettled, ...]:
         if self._jobs_elsewhere is None:

@@ -7,16 +7,18 @@ import signal
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.contract.mounts import small_file_system
 from tests.processes.conftest import Rows, Run
-from tests.processes.policies import sleeper
+from tests.processes.policies import QUICK, shell, sleeper
 from tests.processes.waiting import PATIENCE_S, eventually
 from tests.services import PostgresService
 
 from rekindle.actors import EventStream, Status, System
+from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import EventRecord, Record
 from rekindle.actors.messages import GatewayLost, Snapshot, StoreDegraded, StoreRecovered, WorkerDied
@@ -192,6 +194,33 @@ def test_what_cannot_be_written_at_a_stop_is_kept_beside_the_database_and_stored
     assert [signum for _, _, _, signum, _ in rows.deaths("sleeper")] == [9, 9]
     numbers = [number for (number,) in rows("SELECT id FROM rekindle_event ORDER BY id")]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_worker_stays_failed_if_its_failure_is_kept_beside_a_database_that_is_still_locked(
+    run: Run, rows: Rows, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next supervisor knew nothing of the file that it could not store yet, and started the worker."""
+    monkeypatch.setattr(lifecycle, "WRITABLE_S", 0.3)
+    fails = shell("fails", "exit 1", restart=replace(QUICK, max_in_window=1))
+    with locked(opened_once(database)):
+        system = System([fails], store=open_store(database, busy_timeout_ms=100))
+        with system:
+            system.start()
+            assert eventually(lambda: system.status("fails").shown is ShownStatus.FAILED)
+            system.escalate_stop(Urgency.KILL)
+        again = run(fails, busy_timeout_ms=100)
+        assert again.status("fails").shown is ShownStatus.FAILED
+    assert eventually(lambda: again.report().unsaved == 0 and rows.deaths("fails") != [])
+    again.stop()
+    assert run(fails).status("fails").shown is ShownStatus.FAILED
+    numbers = [number for (number,) in rows("SELECT id FROM rekindle_event ORDER BY id")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def opened_once(database: Path) -> Path:
+    """The path of a database that exists."""
+    open_store(database).close()
+    return database
 
 
 def test_what_is_written_after_a_callback_of_the_stop_is_not_kept_as_well(
