@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 
 import pytest
@@ -24,10 +24,18 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
             signal.signal(_number, _default)
 
 
-def pytest_collection_finish() -> None:
-    """Spare the collector what lasts to the end: a search among nine thousand tests takes 0.3 s."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage meanwhile: it takes a fifth of the time and finds none.
+
+    What is there then lasts to the end, so that later searches, of 0.3 s each, need not look at it.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

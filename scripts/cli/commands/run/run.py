@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Never
 import click
 
 from ...render.text import printable
-from ...supervise.platform.memory import load_undisturbed
+from ...supervise.platform.memory import end_undisturbed, load_undisturbed
 
 if TYPE_CHECKING:
     from ...config import Config
@@ -171,6 +171,7 @@ def _run_until_the_end(config: Config, left: OwnEstate | None = None, *, ignore_
         raise click.ClickException(str(error)) from None
     finally:
         close()
+        end_undisturbed()
 
 
 def _end_on_early_signals() -> None:
