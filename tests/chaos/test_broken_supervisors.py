@@ -28,7 +28,7 @@ def test_a_planted_mistake_is_convicted_by_a_short_counterexample(
 ) -> None:
     mutant.plant(monkeypatch)
     is_sample = CATALOGUE.index(mutant) % SHRUNK_EVERY == 0
-    convicted = search(runs_of(mutant.scenario, MOST_SEEDS), shrunk=is_sample)
+    convicted = search(runs_of(mutant.scenario, MOST_SEEDS, mutant.first_seed), shrunk=is_sample)
     assert convicted is not None
     assert len(convicted.report) <= MOST_LINES, "\n".join(convicted.report)
 

@@ -33,6 +33,8 @@ class Mutant:
 
     plant: Plant
     scenario: str = "everything_at_random"
+    first_seed: int = 0
+    """Where the search begins: the seed that showed it when that was last looked up."""
 
     @property
     def name(self) -> str:
@@ -62,10 +64,10 @@ def scenarios() -> dict[str, Scenario]:
     return {name: load_scenario(path) for name, path in library().items()}
 
 
-def runs_of(name: str, seeds: int) -> Iterator[Run]:
+def runs_of(name: str, seeds: int, first: int = 0) -> Iterator[Run]:
     """The runs of one scenario, under these many seeds."""
     scenario = scenarios()[name]
-    yield from ((name, scenario, seed) for seed in range(seeds))
+    yield from ((name, scenario, seed) for seed in range(first, first + seeds))
 
 
 def all_runs() -> Iterator[Run]:
