@@ -50,8 +50,9 @@ def test_a_job_that_was_started_before_the_pause_ends_in_it(queues: Queues) -> N
 
 def test_a_pause_ends_after_its_time(queues: Queues) -> None:
     job = queues.add()
-    queues.jobs.pause("tag", for_s=0.05)
+    queues.jobs.pause("tag", for_s=FOREVER_S)
     assert queues.claim() is None
+    queues.jobs.pause("tag", for_s=0.05)
     assert eventually(lambda: queues.jobs.pauses() == (), PATIENCE_S)
     assert queues.claim().id == job
     assert not queues.jobs.resume("tag")
