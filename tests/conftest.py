@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, settings
 from loguru import logger
+from tests.leftovers import start_watcher
 
 # Two noisy cores: an example that took long says nothing about the product.
 settings.register_profile("rekindle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,6 +23,11 @@ for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         with suppress(ValueError):  # not in the main thread
             _default = signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
             signal.signal(_number, _default)
+
+
+def pytest_sessionstart() -> None:
+    """Whatever happens to this process, what it has started ends with it."""
+    start_watcher()
 
 
 @pytest.hookimpl(wrapper=True)

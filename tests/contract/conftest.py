@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, create_engine
 from tests.contract.queues import Queues
-from tests.services import postgres_service, postgres_url
+from tests.services import empty_postgres_url, postgres_service, postgres_url
 
 from rekindle.actors.ports import Store
 from rekindle.persistence import MemoryStore, open_store
 from rekindle.persistence.store import SqlStore
 
-__all__ = ["postgres_service", "postgres_url"]
+__all__ = ["empty_postgres_url", "postgres_service", "postgres_url"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

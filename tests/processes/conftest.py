@@ -14,13 +14,13 @@ from typing import Protocol
 import pytest
 from tests.processes import policies
 from tests.processes.waiting import eventually
-from tests.services import postgres_service, postgres_url
+from tests.services import empty_postgres_url, postgres_service, postgres_url
 
 from rekindle.actors import System, WorkerSpec
 from rekindle.persistence import open_store
 from rekindle.worker.guardian import marked_processes, sweep
 
-__all__ = ["postgres_service", "postgres_url"]
+__all__ = ["empty_postgres_url", "postgres_service", "postgres_url"]
 
 TRACES_GO_WITHIN_S = 10.0
 

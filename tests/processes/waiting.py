@@ -19,14 +19,16 @@ PATIENCE_S = 20.0
 _GLANCE_S = 0.005
 
 
-def eventually(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
+def eventually(
+    condition: Callable[[], object], within_s: float = PATIENCE_S, every_s: float = _GLANCE_S
+) -> bool:
     """Whether the condition comes true by the deadline."""
     deadline = time.monotonic() + within_s
     never = threading.Event()
     while not condition():
         if time.monotonic() > deadline:
             return False
-        never.wait(_GLANCE_S)
+        never.wait(every_s)
     return True
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.leftovers import ends_with_tests
 from tests.processes.waiting import PATIENCE_S, ended, eventually
 from tests.services import postgres_service, postgres_url, redis_url
 
@@ -23,6 +24,8 @@ __all__ = ["postgres_service", "postgres_url", "redis_url"]
 
 ROOT = Path(__file__).parents[2]
 IMPORT_PATH = os.pathsep.join([str(ROOT / "scripts" / "import_root"), str(ROOT)])
+REQUEST_EVERY_S = 0.02
+"""A request takes the supervisor half a millisecond, and there are many of them."""
 REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
 
 
@@ -48,6 +51,7 @@ class Running:
                 stderr=log if stderr is None else stderr,
                 cwd="/",
             )
+        ends_with_tests(self.process.pid)
         self.client = ControlClient(file.parent / ".rekindle" / "control.sock")
 
     def _give_a_database(self) -> None:
@@ -77,7 +81,7 @@ class Running:
             found = self.worker(name)
             return all(found.get(key) == value for key, value in wanted.items())
 
-        assert eventually(is_as_wanted), f"{name}: {found}\n{self.text()}"
+        assert eventually(is_as_wanted, every_s=REQUEST_EVERY_S), f"{name}: {found}\n{self.text()}"
         return found
 
     def order(self, *parts: str, **body: object) -> Any:
@@ -162,7 +166,7 @@ def main(worker):
 
 CREW = """
 [worker.plain]
-command = ["bash", "-c", "i=0; while true; do echo line $i; i=$((i+1)); sleep 0.02; done"]
+command = ["bash", "-c", "exec 9<> <(:); while true; do echo line $((i++)); read -rt 0.02 -u 9; done"]
 [worker.bound]
 command = ["sleep", "1000"]
 pdeathsig = true

@@ -99,8 +99,10 @@ def test_an_address_that_makes_no_sense_is_refused_in_a_sentence(no_supervisor: 
     assert "neither an SQLite file nor a PostgreSQL database" in answer.err
 
 
-def test_a_database_on_a_server_is_upgraded_and_checked(no_supervisor: Client, postgres_url: str) -> None:
-    assert no_supervisor("db", "check", postgres_url, "--json").document["revision"] is None
-    assert no_supervisor("db", "upgrade", postgres_url, "--json").document["revision"] == REVISIONS[-1]
-    document = no_supervisor("db", "check", postgres_url, "--json").document
+def test_a_database_on_a_server_is_upgraded_and_checked(
+    no_supervisor: Client, empty_postgres_url: str
+) -> None:
+    assert no_supervisor("db", "check", empty_postgres_url, "--json").document["revision"] is None
+    assert no_supervisor("db", "upgrade", empty_postgres_url, "--json").document["revision"] == REVISIONS[-1]
+    document = no_supervisor("db", "check", empty_postgres_url, "--json").document
     assert (document["current"], document["rows"]["rekindle_death"]) == (True, 0)

@@ -12,10 +12,10 @@ from rekindle.persistence.schema import migrate
 
 
 def test_tables_that_a_newer_node_upgrades_in_the_same_moment_are_used_as_they_are(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    empty_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command of the older node was refused, although its version can use the new tables."""
-    engine = postgresql_engine(server_url(postgres_url), lock_timeout_ms=1000)
+    engine = postgresql_engine(server_url(empty_postgres_url), lock_timeout_ms=1000)
     upgrade = migrate.upgrade
 
     def late(engine: Engine, name: str) -> None:

@@ -480,14 +480,14 @@ def _claim_s(claims: Claims) -> float:
 
 
 def test_two_supervisors_in_two_schemas_of_one_database_leave_each_others_connections_alone(
-    postgres_url: str,
+    empty_postgres_url: str,
 ) -> None:
     stores = []
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
         for schema in ("one", "two"):
             connection.execute(f"CREATE SCHEMA {schema}".encode())
-            joined = "&" if "?" in postgres_url else "?"
-            stores.append(open_store(f"{postgres_url}{joined}options=-csearch_path%3D{schema}"))
+            joined = "&" if "?" in empty_postgres_url else "?"
+            stores.append(open_store(f"{empty_postgres_url}{joined}options=-csearch_path%3D{schema}"))
         one, two = map(Queues, stores)
         for queues in (one, two):
             queues.add()

@@ -24,12 +24,12 @@ def address_of(role: str, url: str) -> str:
 
 
 @pytest.fixture
-def roles(postgres_url: str) -> Iterator[tuple[str, str]]:
+def roles(empty_postgres_url: str) -> Iterator[tuple[str, str]]:
     """The addresses of the supervisor's role and of the workers', made by the SQL of the manual."""
     statements = MANUAL.read_text().partition("```sql\n")[2].partition("```")[0]
-    own, of_worker = (address_of(role, postgres_url) for role in ("rekindle", "rekindle_worker"))
-    with psycopg.connect(postgres_url, autocommit=True) as admin:
-        database = make_url(postgres_url).database
+    own, of_worker = (address_of(role, empty_postgres_url) for role in ("rekindle", "rekindle_worker"))
+    with psycopg.connect(empty_postgres_url, autocommit=True) as admin:
+        database = make_url(empty_postgres_url).database
         admin.execute("DROP ROLE IF EXISTS rekindle, rekindle_worker")
         admin.execute("CREATE ROLE rekindle LOGIN")
         admin.execute(f"ALTER DATABASE {database} OWNER TO rekindle".encode())
