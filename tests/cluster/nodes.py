@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.leftovers import ends_with_tests
 from tests.services import PostgresService
 
 from rekindle.cli.commands.run.nodes.cluster_status import document
@@ -29,14 +30,15 @@ PATIENCE_S = 90.0
 LEASE_S = 3.0
 
 WORKER = """
+exec 9<> <(:)
 [ -e "{folder}/$REKINDLE_WORKER.deaf" ] && trap "" TERM
 while :; do
   echo "$EPOCHREALTIME $REKINDLE_NODE $$ $REKINDLE_TOKEN" >> "{folder}/$REKINDLE_WORKER.trace"
   if [ -e "{folder}/$REKINDLE_WORKER.crash" ]; then rm "{folder}/$REKINDLE_WORKER.crash"; exit 3; fi
-  sleep 0.05
+  read -rt 0.05 -u 9
 done
 """
-"""Writes down that it lives, and crashes when it is told to."""
+"""Writes down that it lives, and crashes when it is told to. It waits without a program for each wait."""
 
 
 class Trace(NamedTuple):
@@ -74,6 +76,7 @@ class Nodes:
         self.database, self.folder = database, folder
         self.agents: dict[str, subprocess.Popen[bytes]] = {}
         self._workers = ""
+        self._desk: ClusterDesk | None = None
         (folder / "secret").write_text("of the test")
         (folder / "secret").chmod(0o600)
 
@@ -123,11 +126,8 @@ class Nodes:
 
     def status(self) -> dict[str, Any]:
         """What `rekindle cluster status` says, without the half second that a command takes to start."""
-        desk = ClusterDesk(self.database)
-        try:
-            return document("test", desk.read(), desk.restarts(), desk.leader(), desk.name)
-        finally:
-            desk.close()
+        desk = self._desk = self._desk or ClusterDesk(self.database)
+        return document("test", desk.read(), desk.restarts(), desk.leader(), desk.name)
 
     # ── agents ───────────────────────────────────────────────────────────────────────────
 
@@ -137,7 +137,7 @@ class Nodes:
             if not self.file(name).exists():
                 self.describe(name, **described)
             self.start(name)
-        until(lambda: all(self.holds_lease(name) for name in names), f"{names} to join")
+        until(lambda: self.hold_leases(*names), f"{names} to join")
 
     def start(self, name: str, *program: str, command: str = "join") -> None:
         """Start the agent of a node; `program` is another `rekindle` than the one of this repository."""
@@ -148,13 +148,13 @@ class Nodes:
                 stderr=log,
                 start_new_session=True,
             )
+        ends_with_tests(self.agents[name].pid)
 
-    def holds_lease(self, name: str) -> bool:
+    def hold_leases(self, *names: str) -> bool:
         """Whether the database says so."""
-        agent = self.agents[name]
-        assert agent.poll() is None, self.log(name)
-        nodes = {node["name"]: node for node in self.status()["nodes"]}
-        return name in nodes and bool(nodes[name]["lease_left_ms"])
+        for name in names:
+            assert self.agents[name].poll() is None, self.log(name)
+        return set(names) <= {node["name"] for node in self.status()["nodes"] if node["lease_left_ms"]}
 
     def state(self, name: str) -> str:
         """What the node is to the cluster."""
@@ -175,6 +175,8 @@ class Nodes:
 
     def close(self) -> None:
         """End the agents; the processes of their workers must end with them."""
+        if self._desk is not None:
+            self._desk.close()
         for agent in self.agents.values():
             with suppress(ProcessLookupError):
                 agent.send_signal(signal.SIGCONT)

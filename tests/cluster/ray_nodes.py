@@ -97,7 +97,7 @@ class RayNodes:
         self.until_answers("k1")
         self.nodes.start("k2")
         self.until_answers("k2")
-        until(lambda: all(self.nodes.holds_lease(name) for name in ("k1", "k2")), "the nodes to join")
+        until(lambda: self.nodes.hold_leases("k1", "k2"), "the nodes to join")
 
     def until_answers(self, *names: str) -> None:
         """Wait until the links of these nodes are connected to Ray, and their engines know it."""

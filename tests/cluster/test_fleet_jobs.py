@@ -28,14 +28,14 @@ def freeze(nodes: Nodes, name: str) -> None:
     nodes.signal(name, signal.SIGSTOP)
     until(lambda: nodes.state(name) == "lost", f"{name} to be lost")
     nodes.signal(name, signal.SIGCONT)
-    until(lambda: nodes.holds_lease(name), f"{name} to join again")
+    until(lambda: nodes.hold_leases(name), f"{name} to join again")
 
 
 def kill(nodes: Nodes, name: str) -> None:
     """Kill an agent, and start it again at once: it may be back within its lease."""
     nodes.kill(name)
     nodes.start(name)
-    until(lambda: nodes.holds_lease(name), f"{name} to join again")
+    until(lambda: nodes.hold_leases(name), f"{name} to join again")
 
 
 @pytest.mark.timeout(400 + JOBS)

@@ -70,7 +70,7 @@ def test_the_workers_of_a_frozen_agent_are_dead_before_they_start_elsewhere(node
     second = nodes.until_runs(elsewhere_than=first)
     nodes.assert_sound()
     nodes.signal(first, signal.SIGCONT)
-    until(lambda: nodes.holds_lease(first), "the thawed node to join again")
+    until(lambda: nodes.hold_leases(first), "the thawed node to join again")
     assert nodes.until_runs() == second  # nothing moves because something came back
     assert nodes.restarts() == 0
     nodes.assert_sound()
@@ -94,7 +94,7 @@ def test_the_loss_of_the_database_stops_and_moves_no_worker(
     finally:
         postgres_service.start()
     until(lambda: "the shared database is available again" in nodes.log("k1"), "the end of it")
-    until(lambda: all(nodes.holds_lease(name) for name in ("k1", "k2", "k3")), "the leases to be renewed")
+    until(lambda: nodes.hold_leases("k1", "k2", "k3"), "the leases to be renewed")
     for id_ in ids:
         assert [life.token for life in nodes.lives(id_)] == [life.token for life in before[id_]]
     assert set(nodes.places().values()) == {life[-1].node for life in before.values()}

@@ -62,7 +62,7 @@ def test_a_node_with_another_secret_is_refused_while_the_others_hold_their_lease
     nodes.agents["k1"].wait(60)
     until(lambda: not nodes.status()["nodes"][0]["lease_left_ms"], "the lease of k1 to end")
     nodes.start("k2")
-    until(lambda: nodes.holds_lease("k2"), "a node with a new secret to join when it is alone")
+    until(lambda: nodes.hold_leases("k2"), "a node with a new secret to join when it is alone")
 
 
 def test_the_head_of_ray_is_started_on_one_machine_only(nodes: Nodes) -> None:

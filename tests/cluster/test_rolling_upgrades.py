@@ -74,14 +74,14 @@ def test_older_nodes_go_on_and_come_back_while_newer_ones_upgrade_the_tables(
     nodes.until_runs()
     nodes.describe("k2")
     nodes.start("k2", *newer(versions, REVISIONS[-1]))
-    until(lambda: nodes.holds_lease("k2"), "the newer node to join")
+    until(lambda: nodes.hold_leases("k2"), "the newer node to join")
     assert revision(nodes) == "9001"
     last = nodes.traces()[-1].at
     until(lambda: nodes.traces()[-1].at > last + 4.0, "more than a lease to pass")
     assert [life.node for life in nodes.lives()] == ["k1"]  # its process has not even been restarted
     nodes.kill("k1")
     nodes.start("k1")
-    until(lambda: nodes.holds_lease("k1"), "the older node to join the newer tables")
+    until(lambda: nodes.hold_leases("k1"), "the older node to join the newer tables")
     nodes.order("move", "worker:web:0", "k2")
     nodes.until_runs(elsewhere_than="k1")
     nodes.order("move", "worker:web:0", "k1")

@@ -13,10 +13,11 @@ from tests.cluster.nodes import Nodes, until
 from tests.services import PostgresService
 
 WORKER = """
+exec 9<> <(:)
 while :; do
   echo "$EPOCHREALTIME $REKINDLE_NODE $$ $REKINDLE_TOKEN" >> "{folder}/$REKINDLE_WORKER.trace"
   if [ -e "{folder}/bad.$REKINDLE_NODE" ]; then exit 3; fi
-  sleep 0.1
+  read -rt 0.1 -u 9
 done
 """
 """Dies wherever a file says that the machine is bad."""
