@@ -267,11 +267,11 @@ def test_f27_a_stalled_reader_is_cut_and_costs_the_others_nothing(served: Served
         say_much(served, 60)
         begun = time.monotonic()
         assert [reader.event("actor_replaced")["actor"] for _ in range(60)] == ["x"] * 60
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 4.5
         poll = select.poll()
         poll.register(stalled, select.POLLHUP)
         assert poll.poll(20_000)
-        assert time.monotonic() - begun < 9
+        assert time.monotonic() - begun < 15
         kill(served)
         assert reader.event("worker_died")["component_id"] == WORKER
 

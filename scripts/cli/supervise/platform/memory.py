@@ -39,5 +39,5 @@ def settle() -> None:
 
 
 def end_undisturbed() -> None:
-    """Let the process end without a search for garbage, which takes a tenth of the CPU time of a short run."""
+    """Let the process end without a search for garbage: a tenth of the CPU time of a short run."""
     gc.freeze()
