@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 from tests.leftovers import ends_with_tests
 from tests.services import PostgresService
 
 from rekindle.cli.commands.run.nodes.cluster_status import document
+from rekindle.cli.main import main as rekindle
 from rekindle.persistence.cluster.cluster_desk import ClusterDesk
 from rekindle.worker.guardian import is_zombie
 
@@ -118,11 +120,17 @@ class Nodes:
 
     def apply(self, name: str) -> None:
         """Let the cluster run the workers of the node's file."""
-        self.run("cluster", "apply", str(self.file(name)))
+        self._run_here("apply", str(self.file(name)))
 
     def order(self, *words: str, code: int = 0) -> str:
         """A command of `rekindle cluster`, with the file of the first node."""
-        return self.run("cluster", *words, "--file", str(self.file(next(iter(self.agents)))), code=code)
+        return self._run_here(*words, "--file", str(self.file(next(iter(self.agents)))), code=code)
+
+    def _run_here(self, *words: str, code: int = 0) -> str:
+        """A command of `rekindle cluster` without the half second that a process takes to load it."""
+        found = CliRunner().invoke(rekindle, ["cluster", *words])
+        assert found.exit_code == code, (words, found.output, found.exception)
+        return found.stdout if code == 0 else found.stderr
 
     def status(self) -> dict[str, Any]:
         """What `rekindle cluster status` says, without the half second that a command takes to start."""
