@@ -126,6 +126,11 @@ class Nodes:
         """A command of `rekindle cluster`, with the file of the first node."""
         return self._run_here(*words, "--file", str(self.file(next(iter(self.agents)))), code=code)
 
+    def move(self, component_id: str, node: str) -> None:
+        """Move a worker, once its next node holds a lease: on a busy machine that may be a moment later."""
+        until(lambda: self.hold_leases(node), f"{node} to hold its lease")
+        self.order("move", component_id, node)
+
     def _run_here(self, *words: str, code: int = 0) -> str:
         """A command of `rekindle cluster` without the half second that a process takes to load it."""
         found = CliRunner().invoke(rekindle, ["cluster", *words])

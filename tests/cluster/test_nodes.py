@@ -152,7 +152,7 @@ def test_a_drain_moves_all_workers_and_a_move_one_of_them(nodes: Nodes) -> None:
     nodes.order("drain", "k1", "--reason", "new kernel")
     assert set(nodes.places().values()) == {"k2"}
     nodes.order("uncordon", "k1")
-    nodes.order("move", W, "k1")
+    nodes.move(W, "k1")
     until(lambda: nodes.runs_on(W) == "k1", "the move")
     assert [each for each in nodes.places().values() if each == "k1"] == ["k1"]
     planned = nodes.order("rebalance", "--dry-run")

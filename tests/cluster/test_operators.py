@@ -142,7 +142,7 @@ def test_each_node_tells_of_cordons_and_moves_and_the_metrics_count_them(pair: N
         )
     pair.order("uncordon", "k2")
     moved = next(id_ for id_, place in sorted(pair.places().items()) if place == "k1")
-    pair.order("move", moved, "k2")
+    pair.move(moved, "k2")
     for name in ("k1", "k2"):
         until(
             lambda: any(f"{moved} was placed on node k2 (before: k1)" in each for each in events(pair, name)),  # noqa: B023

@@ -82,9 +82,9 @@ def test_older_nodes_go_on_and_come_back_while_newer_ones_upgrade_the_tables(
     nodes.kill("k1")
     nodes.start("k1")
     until(lambda: nodes.hold_leases("k1"), "the older node to join the newer tables")
-    nodes.order("move", "worker:web:0", "k2")
+    nodes.move("worker:web:0", "k2")
     nodes.until_runs(elsewhere_than="k1")
-    nodes.order("move", "worker:web:0", "k1")
+    nodes.move("worker:web:0", "k1")
     nodes.until_runs(elsewhere_than="k2")
     nodes.assert_sound()
 
