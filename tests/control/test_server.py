@@ -34,7 +34,6 @@ from rekindle.cli.client import (
 from rekindle.cli.client import RequestTimeoutError as ClientTimeoutError
 from rekindle.persistence import MemoryStore
 
-
 AT_ONCE_S = 10.0
 """What waits instead waits until the test ends it."""
 
