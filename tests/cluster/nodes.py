@@ -169,6 +169,16 @@ class Nodes:
             assert self.agents[name].poll() is None, self.log(name)
         return set(names) <= {node["name"] for node in self.status()["nodes"] if node["lease_left_ms"]}
 
+    def until_acquainted(self, *names: str) -> None:
+        """Wait until these nodes know each other: one that is cut off before that is its own majority."""
+        until(lambda: self._know_each_other(set(names)), f"{names} to know each other")
+
+    def _know_each_other(self, names: set[str]) -> bool:
+        desk = self._desk = self._desk or ClusterDesk(self.database)
+        found = [node for node in desk.read().nodes if node.name in names]
+        ids = {node.id for node in found}
+        return len(ids) == len(names) and all(ids <= set(node.members) for node in found)
+
     def state(self, name: str) -> str:
         """What the node is to the cluster."""
         return next(str(node["state"]) for node in self.status()["nodes"] if node["name"] == name)

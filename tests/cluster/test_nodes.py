@@ -83,6 +83,7 @@ def test_the_loss_of_the_database_stops_and_moves_no_worker(
     ids = tuple(f"worker:web:{number}" for number in range(3))
     nodes.workers(3)
     nodes.join("k1", "k2", "k3")
+    nodes.until_acquainted("k1", "k2", "k3")
     nodes.apply("k1")
     nodes.until_runs(*ids)
     before = {id_: nodes.lives(id_) for id_ in ids}
@@ -105,6 +106,7 @@ def test_a_crash_while_the_database_is_away_is_counted_when_it_is_back(
 ) -> None:
     nodes.workers()
     nodes.join("k1", "k2", "k3")
+    nodes.until_acquainted("k1", "k2", "k3")
     nodes.apply("k1")
     nodes.until_runs()
     postgres_service.stop()
@@ -123,6 +125,7 @@ def test_a_node_without_database_and_peers_ends_its_workers(
     """A node that is alone in its cluster is its own majority: its workers run on."""
     nodes.workers()
     nodes.join("k1", *(() if alone else ("k2",)))
+    nodes.until_acquainted(*nodes.agents)
     nodes.apply("k1")
     first = nodes.until_runs()
     for name in set(nodes.agents) - {first}:
