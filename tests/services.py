@@ -58,7 +58,8 @@ class PostgresService:
             self._server.psql(f"DROP DATABASE {name} WITH (FORCE);")
 
     def _created(self, name: str, template: str) -> str:
-        self._server.psql(f"CREATE DATABASE {name} TEMPLATE {template};")
+        # A third cheaper than through the log; the caches of the template are copied, too.
+        self._server.psql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY;")
         return self._server.get_uri(database=name)
 
     def restart(self) -> None:
