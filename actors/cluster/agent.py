@@ -160,6 +160,7 @@ class Agent(ResilientActor):
             return
         self._heard = answer.now_ms, self._clock.monotonic()
         self._lease = leases.joined(answer, self._began, self._clock.monotonic())
+        self._addresses = {node.id: node.address for node in answer.living}
         self._renew(self._life)
 
     def _join_refused(self, answer: JoinRefused) -> None:

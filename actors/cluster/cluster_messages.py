@@ -62,6 +62,8 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
 
     node: Node
     now_ms: int
+    living: tuple[Node, ...] = ()
+    """The members of the cluster, this node among them: its first renewal counts them."""
     assignments: tuple[Assignment, ...] = ()
     tenures: tuple[Tenure, ...] = ()
     """Of the workers that are assigned to the node, all of them, oldest first."""

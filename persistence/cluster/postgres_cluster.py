@@ -153,6 +153,7 @@ class PostgresCluster:
         return Joined(
             node=node(row),
             now_ms=row.now_ms,
+            living=tuple(map(node, connection.execute(sql.LIVING_NODES))),
             assignments=assignments,
             tenures=_tenures(connection, assignments),
         )

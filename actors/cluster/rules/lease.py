@@ -88,12 +88,16 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def joined(answer: Joined, began: float, now: float) -> Lease:
-    """A new life: no right, and no memory of what former lives promised."""
+    """A new life: no right, and no memory of what former lives promised.
+
+    Its first renewal lists all members that the join found: a node that listed only itself would be its own
+    majority, so the others could not declare it lost if it died before its second renewal.
+    """
     return Lease(
         node_id=answer.node.id,
         incarnation=answer.node.incarnation,
         began=began,
-        living=(answer.node.id,),
+        living=tuple(dict.fromkeys((*(node.id for node in answer.living), answer.node.id))),
         number=answer.node.renewals,
         database_ms=answer.now_ms,
         heard_at=now,

@@ -99,7 +99,10 @@ class ClusterTables:
             )
         self.nodes[node.id] = node
         held = tuple(self.held_by.get(node.id, {}).values())
-        return Joined(node=node, now_ms=now_ms, assignments=held, tenures=self._tenures_of(held))
+        living = tuple(each for each in self.nodes.values() if each.state.is_member)
+        return Joined(
+            node=node, now_ms=now_ms, living=living, assignments=held, tenures=self._tenures_of(held)
+        )
 
     def _join_refusal(self, request: JoinNode, known: Node | None, now_ms: int) -> str:
         machine = request.node

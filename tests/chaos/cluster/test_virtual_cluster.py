@@ -91,6 +91,15 @@ def test_an_agent_that_was_killed_comes_back_to_the_same_workers_under_the_same_
     assert [each.node for each in starts(outcome, 10.0)] == ["n1", "n1"]
 
 
+@pytest.mark.parametrize("after_s", [1.05, 1.25, 1.45])
+def test_a_node_that_dies_before_its_second_renewal_loses_its_workers_to_the_others(after_s: float) -> None:
+    steps = (ClusterStep(10.0, KillAgent("n1", 1.0)), ClusterStep(10.0 + after_s, KillNode("n1", 20.0)))
+    outcome = run_cluster(ClusterScenario(nodes=3, lasts_s=40.0, steps=steps, worker_life_s=None))
+    assert outcome.broken == ()
+    moved = [each for each in starts(outcome, 12.0) if each.node != "n1" and each.at < 20.0]
+    assert {each.worker for each in moved} == {"w:0", "w:3"}
+
+
 def test_a_machine_that_was_paused_finds_its_workers_elsewhere() -> None:
     outcome = after(10.0, PauseNode("n1", 15.0))
     assert {how for _, how in ends(outcome, since=10.0)} == {End.FENCED}

@@ -196,6 +196,15 @@ def test_a_node_joins_and_describes_itself(cluster: Cluster) -> None:
     assert (found.state, found.incarnation, found.lease_until_ms) == (NodeState.UP, 1, 0)
 
 
+def test_the_answer_to_a_join_names_the_members_of_the_cluster(cluster: Cluster) -> None:
+    cluster.up("k1", "k2", "k3")
+    leave = SetNodeState(
+        node_id="id-k3", state=NodeState.LEFT, reason="", by="ann", only_from=(NodeState.UP,)
+    )
+    assert cluster.change(leave).applied
+    assert [each.id for each in cluster.join("k4").living] == ["id-k1", "id-k2", "id-k4"]
+
+
 def test_a_join_that_is_applied_twice_begins_one_life(cluster: Cluster) -> None:
     assert [cluster.join("k1", life="a").node.incarnation for _ in range(2)] == [1, 1]
     assert cluster.join("k1", life="b").node.incarnation == 2

@@ -18,10 +18,13 @@ def a_node(name: str = "n", **fields: object) -> Node:
     return replace(Node(id=name, name=name), **fields)
 
 
-def a_new_life(name: str = "n", began: float = 0.0, **fields: object) -> Lease:
+def a_new_life(
+    name: str = "n", began: float = 0.0, living: tuple[str, ...] = (), **fields: object
+) -> Lease:
     """The lease of an agent that has just joined."""
-    node = a_node(name, incarnation=7, **fields)
-    return joined(Joined(node=node, now_ms=DATABASE_MS + round(began * 1000)), began, began)
+    node, now_ms = a_node(name, incarnation=7, **fields), DATABASE_MS + round(began * 1000)
+    answer = Joined(node=node, now_ms=now_ms, living=tuple(a_node(each) for each in living))
+    return joined(answer, began, began)
 
 
 def the_answer(request: Renew, at: float, living: tuple[str, ...] = ("n", "a", "b")) -> Renewed:

@@ -32,6 +32,13 @@ def test_a_node_that_has_joined_has_no_right_before_its_first_renewal_is_answere
     assert may_run(renewed(lease, T, the_answer(request, 0.2), 0.3), 0.3)
 
 
+def test_the_first_renewal_of_a_node_lists_the_members_that_its_join_found() -> None:
+    _, request = renewal(a_new_life(living=("a", "b", "n")), T, 0.1)
+    assert request.members == ("a", "b", "n")
+    _, alone = renewal(a_new_life(), T, 0.1)
+    assert alone.members == ("n",)
+
+
 def test_the_right_is_counted_from_when_the_renewal_was_sent() -> None:
     lease, request = renewal(a_new_life(), T, 1.0)
     lease = renewed(lease, T, the_answer(request, 1.4), 1.8)
