@@ -50,6 +50,8 @@ class DeathRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence; committed in the same transaction and queried separately."""
     version: str | None = None
     """The fingerprint of what died; stored with the failure if the worker is given up."""
+    node: str | None = None
+    """The node of a cluster on which it happened, if the question was asked of a node; not stored."""
     unsent: ClassVar[frozenset[str]] = frozenset({"bundle", "version"})
     """Fields that are not sent to clients."""
 

@@ -27,6 +27,7 @@ from ..views.diagnosis import WorkerDiagnosis
 from ..views.log_page import LogPage, LogQuery
 from ..views.setting_origin import Configuration
 from ..views.timeline import Timeline
+from ..views.worker_history import WorkerHistory
 from .gateway_state import GatewayState
 
 Summary = Mapping[str, object]
@@ -72,6 +73,10 @@ class Operator(Protocol):
         """The latest persisted deaths, newest first."""
         ...
 
+    def history(self, component_id: str, /, limit: int = 100) -> WorkerHistory:
+        """The latest persisted deaths of one worker, newest first, and where they are known from."""
+        ...
+
     def runs(self, component_id: str, /, limit: int = 100) -> tuple[Run, ...]:
         """The latest runs of a scheduled worker, newest first."""
         ...
@@ -93,7 +98,11 @@ class Operator(Protocol):
         ...
 
     def secrets(self, component_id: str, /) -> frozenset[str]:
-        """What must not be shown of a worker: secrets of its environment, the database's password."""
+        """What must not be shown of a worker: secrets of its environment, the database's password.
+
+        Raises:
+            RequestRefusedError: only another node of a cluster knows them.
+        """
         ...
 
     def output(self, component_id: str, /) -> tuple[str, ...]:

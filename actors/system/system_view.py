@@ -47,6 +47,7 @@ from ..views.health_summary import health_summary
 from ..views.log_page import LogLine, LogPage, LogQuery, page_of
 from ..views.setting_origin import Configuration
 from ..views.timeline import Timeline
+from ..views.worker_history import WorkerHistory
 from .declared_workers import DeclaredWorkers
 from .inboxes import EventStream, LatestInbox
 from .remembered_texts import RememberedTexts
@@ -245,6 +246,10 @@ class SystemView:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest persisted deaths of one worker or of all, newest first."""
         return self._history.deaths(component_id, limit)
+
+    def history(self, component_id: str, limit: int = 100) -> WorkerHistory:
+        """The latest persisted deaths of one worker, newest first, and where they are known from."""
+        return WorkerHistory(id=component_id, deaths=self.deaths(component_id, limit))
 
     def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
         """The latest runs of a scheduled worker, newest first, with those that were missed."""

@@ -61,6 +61,8 @@ class WorkerDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can run now."""
     groups: list[GroupStatus]
     """The groups that it stands and falls with, the enclosing ones first."""
+    source: str = ""
+    """Where this comes from, in a sentence, if not from this supervisor."""
 
 
 def diagnosis(

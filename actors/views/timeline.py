@@ -56,6 +56,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """Over all recorded deaths."""
     more: bool
     """Whether there are more entries than requested."""
+    source: str = ""
+    """Where this comes from, in a sentence, if not from this supervisor alone."""
 
 
 class TimelineSources(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,8 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True):
     generation: int | None = None
     event_id: int | None = None
     """The event's number; None for a sample, a job, or a recorded death."""
+    node: str | None = None
+    """The node of a cluster on which it happened, if the question was asked of a node."""
 
 
 def entries_of(record: EventRecord) -> tuple[TimelineEntry, ...]:

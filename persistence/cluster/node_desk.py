@@ -11,7 +11,9 @@ from sqlalchemy import Connection, Engine
 
 from rekindle.actors.cluster.facts.looks import ClusterLook, NodeReport
 from rekindle.actors.cluster.facts.orders import Order, OrderState
+from rekindle.actors.cluster.facts.shipped_events import ShippedEvent, ShippedPast
 from rekindle.actors.cluster.facts.wishes import Wish
+from rekindle.actors.facts.records import EventRecord, Lives
 from rekindle.actors.messages import WorkerStatus
 
 from ..database.driver_errors import failure, translated
@@ -72,6 +74,24 @@ class NodeDesk:
             row = connection.execute(order_sql.ONE_WISH, {"component_id": component_id}).first()
             return None if row is None else wish(row)
 
+    def shipped(
+        self,
+        component_id: str,
+        except_nodes: tuple[str, ...],
+        *,
+        since_wall_ms: int = 0,
+        limit: int,
+        only: str | None = None,
+    ) -> ShippedPast:
+        """What nodes have sent of a worker, newest first; `only` is a type of events."""
+        who: dict[str, Any] = {"component_id": component_id, "except_nodes": list(except_nodes)}
+        more = {"since_wall_ms": since_wall_ms, "limit": limit, "type": only}
+        with self._begun() as connection:
+            rows = connection.execute(order_sql.SHIPPED_OF, {**who, **more})
+            events = tuple(ShippedEvent(row.node_id, EventRecord(**known(row, EventRecord))) for row in rows)
+            lives = connection.execute(order_sql.SHIPPED_LIVES, who)
+            return ShippedPast(events, {row.node_id: Lives(row.deaths, int(row.uptime_ms)) for row in lives})
+
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
     def give(self, order: Order, patience_s: float) -> None:
@@ -99,6 +119,11 @@ class NodeDesk:
         """An order as it is now."""
         with self._begun() as connection:
             return _order(connection.execute(order_sql.READ_ORDER, {"id": order_id}).one())
+
+    def forget(self, order_id: str) -> None:
+        """Delete a question once it is answered, which changed nothing."""
+        with self._begun() as connection:
+            connection.execute(order_sql.FORGET_ORDER, {"id": order_id})
 
     def withdraw(self, order_id: str) -> bool:
         """End an order that no node has taken; False: its node has taken it."""

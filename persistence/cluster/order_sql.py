@@ -34,6 +34,8 @@ WITHDRAW_ORDER = text(
     WHERE id = :id AND state = 'pending' RETURNING id"""
 )
 
+FORGET_ORDER = text("DELETE FROM rekindle_order WHERE id = :id")
+
 READ_ORDER = text("SELECT * FROM rekindle_order WHERE id = :id")
 
 PRUNE_ORDERS = text(f"DELETE FROM rekindle_order WHERE given_ms < {NOW} - :kept_ms")
@@ -52,3 +54,18 @@ OTHER_REPORTS = text(
 )
 
 ONE_WISH = text("SELECT * FROM rekindle_wish WHERE component_id = :component_id")
+
+_SHIPPED = """FROM rekindle_shipped_event
+    WHERE component_id = :component_id AND node_id <> ALL(:except_nodes)"""
+
+SHIPPED_OF = text(
+    f"""SELECT node_id, number AS id, at_wall_ms, type, component_id, payload {_SHIPPED}
+        AND at_wall_ms >= :since_wall_ms AND (CAST(:type AS text) IS NULL OR type = :type)
+    ORDER BY at_wall_ms DESC, number DESC LIMIT :limit"""
+)
+
+SHIPPED_LIVES = text(
+    f"""SELECT node_id, count(*) AS deaths,
+        coalesce(sum(CAST(CAST(payload AS jsonb) ->> 'uptime_ms' AS bigint)), 0) AS uptime_ms {_SHIPPED}
+        AND type = 'worker_died' GROUP BY node_id"""
+)

@@ -36,7 +36,9 @@ exec 9<> <(:)
 [ -e "{folder}/$REKINDLE_WORKER.deaf" ] && trap "" TERM
 while :; do
   echo "$EPOCHREALTIME $REKINDLE_NODE $$ $REKINDLE_TOKEN" >> "{folder}/$REKINDLE_WORKER.trace"
-  if [ -e "{folder}/$REKINDLE_WORKER.crash" ]; then rm "{folder}/$REKINDLE_WORKER.crash"; exit 3; fi
+  if [ -e "{folder}/$REKINDLE_WORKER.crash" ]; then
+    rm "{folder}/$REKINDLE_WORKER.crash"; echo "crash of $REKINDLE_WORKER"; exit 3
+  fi
   read -rt 0.05 -u 9
 done
 """

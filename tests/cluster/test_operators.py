@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,8 +123,67 @@ def test_orders_that_no_node_can_carry_out_are_refused_in_a_sentence(pair: Nodes
     with pytest.raises(UnknownWorkerError, match="no worker is called 'worker:none:0'"):
         at(pair, "k1").post("/workers/worker:none:0/restart")
     id_ = of_other(pair, "k1")
-    with pytest.raises(RequestRefusedError, match="runs on node k2: ask the supervisor there"):
-        at(pair, "k1").get(f"/workers/{id_}/explain")
+    with pytest.raises(RequestRefusedError, match=f"{id_} runs on node k2, and only its node knows"):
+        at(pair, "k1").get(f"/workers/{id_}/report")
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_worker_of_another_node_is_explained_and_its_output_read_from_here(pair: Nodes) -> None:
+    until_all_run(pair)
+    id_, state = of_other(pair, "k1"), str(pair.folder / "k1")
+    before = workers(pair, "k1")[id_]["generation"]
+    pair.crash(id_)
+    until(lambda: workers(pair, "k1")[id_]["generation"] > before, "its restart")
+    found = at(pair, "k1").get(f"/workers/{id_}/explain")
+    assert found["source"] == "k2, which runs it, has answered."
+    assert found["text"].endswith(found["source"])
+    assert found["last_death"]["exit"] == 3
+    latest = at(pair, "k1").get(f"/workers/{id_}/history")["deaths"][0]
+    assert (latest["node"], latest["exit_code"]) == ("k2", 3)
+    generation = latest["generation"]
+    assert at(pair, "k1").get(f"/workers/{id_}/bundles/{generation}")["generation"] == generation
+    assert f"crash of {id_}" in pair.run("output", id_, "--state", state)
+    assert any(f"crash of {id_}" in each["text"] for each in _written(pair, "k1", id_))
+    assert f"crash of {id_}" in at(pair, "k1").get(f"/workers/{id_}/log")["lines"][-1]["text"]
+    assert "k2  ✖" in pair.run("timeline", id_, "--state", state)
+    entries = at(pair, "k2").get("/audit")["entries"]
+    assert not any(each["action"].startswith("look") for each in entries)
+
+
+def _written(nodes: Nodes, name: str, *ids: str) -> list[dict[str, Any]]:
+    return list(at(nodes, name).get(f"/output?ids={','.join(ids)}")["lines"])
+
+
+def test_output_of_several_nodes_at_once_is_refused_in_a_sentence(pair: Nodes) -> None:
+    until_all_run(pair)
+    with pytest.raises(RequestRefusedError, match="run on several nodes: ask for the output of one"):
+        _written(pair, "k1", *IDS)
+
+
+def test_the_history_of_a_worker_that_has_moved_is_one_line_across_its_nodes(pair: Nodes) -> None:
+    until_all_run(pair)
+    id_ = of_other(pair, "k1")
+    pair.crash(id_)
+    until(lambda: _deaths_on(pair, "k1", id_).get("k2"), "the death on k2")
+    on_k2 = _deaths_on(pair, "k1", id_)["k2"]
+    pair.order("move", id_, "k1")
+    until(lambda: workers(pair, "k2").get(id_, {}).get("node") == "k1", "the move")
+    until_all_run(pair)
+    pair.crash(id_)
+    for name in ("k1", "k2"):
+        until(lambda: _deaths_on(pair, name, id_).get("k1") == 1, f"the death on k1, seen from {name}")  # noqa: B023
+        assert _deaths_on(pair, name, id_) == {"k1": 1, "k2": on_k2}
+    for name in ("k1", "k2"):
+        entries = at(pair, name).get(f"/workers/{id_}/timeline")["entries"]
+        assert {each["node"] for each in entries} == {"k1", "k2"}
+    assert "over all" in pair.run("timeline", id_, "--state", str(pair.folder / "k2"))
+
+
+def _deaths_on(nodes: Nodes, name: str, id_: str) -> dict[str, int]:
+    """How many deaths of a worker a node knows of, by the node on which they happened."""
+    return dict(Counter(each["node"] for each in at(nodes, name).get(f"/workers/{id_}/history")["deaths"]))
 
 
 def events(nodes: Nodes, name: str) -> list[str]:
@@ -152,8 +212,14 @@ def test_each_node_tells_of_cordons_and_moves_and_the_metrics_count_them(pair: N
 
 def test_a_lost_node_is_an_alert_until_it_is_back(pair: Nodes) -> None:
     until_all_run(pair)
+    id_ = of_other(pair, "k1")
+    pair.crash(id_)
+    until(lambda: _deaths_on(pair, "k1", id_).get("k2"), "the death on k2")
     pair.kill("k2")
+    said = [at(pair, "k1").get(f"/workers/{id_}/history") for _ in range(2)]
     until(lambda: any("node k2 is lost" in each for each in events(pair, "k1")), "the loss")
+    assert all(any(each["node"] == "k2" for each in found["deaths"]) for found in said)
+    assert "does not answer" in said[0]["source"] or "has no node now" in said[0]["source"], said[0]
     until(lambda: _node_alerts(pair), "the alert")
     pair.start("k2")
     until(lambda: not _node_alerts(pair), "its end")

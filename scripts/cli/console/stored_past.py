@@ -16,6 +16,7 @@ from rekindle.actors.rules.alerts.alert_rules import ordered
 from rekindle.actors.supervision.after_death.lost_lives import lost_death
 from rekindle.actors.system.stored_history import StoredHistory, mentions_worker
 from rekindle.actors.views.timeline import Timeline
+from rekindle.actors.views.worker_history import WorkerHistory
 
 
 class StoredPast:
@@ -71,6 +72,10 @@ class StoredPast:
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         """The latest deaths, newest first."""
         return self._history.deaths(component_id, limit)
+
+    def history(self, component_id: str, limit: int = 100) -> WorkerHistory:
+        """The latest deaths of one worker, newest first."""
+        return WorkerHistory(id=component_id, deaths=self.deaths(component_id, limit))
 
     def runs(self, component_id: str, limit: int = 100) -> tuple[Run, ...]:
         """The latest runs of a scheduled worker, newest first."""

@@ -19,8 +19,15 @@ _DECISIONS = {
 
 def history_lines(deaths: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:
     """A table of deaths."""
-    heading = ("WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY")
-    return table(heading, [_death(death, now_ms) for death in deaths], width=width)
+    heading: tuple[str, ...] = ("WHEN", "AT", "GEN", "CAUSE", "UPTIME", "DECISION", "DELAY", "WHY")
+    rows = [_death(death, now_ms) for death in deaths]
+    if any(death.get("node") for death in deaths):
+        heading = (*heading[:2], "NODE", *heading[2:])
+        rows = [
+            (*row[:2], printable(death.get("node") or "-"), *row[2:])
+            for row, death in zip(rows, deaths, strict=True)
+        ]
+    return table(heading, rows, width=width)
 
 
 def last_known_lines(workers: Sequence[Document], now_ms: int, *, width: int | None = None) -> list[str]:

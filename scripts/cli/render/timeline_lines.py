@@ -34,14 +34,15 @@ _MARGIN = " " * 14
 def timeline_lines(document: Document, *, newest_first: bool = False) -> Iterator[str]:
     """One line per entry, a heading per day, and a mark for each long gap."""
     entries = document["entries"] if newest_first else document["entries"][::-1]
+    nodes = {str(entry.get("node") or "") for entry in entries}
     if document["more"] and not newest_first:
         yield f"{_MARGIN}⋮ older entries are not shown (--limit)"
-    yield from _lines(entries)
+    yield from _lines(entries, max(map(len, nodes), default=0))
     if document["more"] and newest_first:
         yield f"{_MARGIN}⋮"
 
 
-def _lines(entries: Iterable[Document]) -> Iterator[str]:
+def _lines(entries: Iterable[Document], node_width: int) -> Iterator[str]:
     day, before = "", None
     for entry in entries:
         at = entry["at_wall_ms"]
@@ -50,7 +51,8 @@ def _lines(entries: Iterable[Document]) -> Iterator[str]:
         today, moment = _moment(at)
         if today != day:
             yield f"── {today} ──"
-        yield f"{moment}  {_SYMBOLS.get(entry['kind'], '-')} {printable(entry['text'])}"
+        node = f"{printable(entry.get('node') or ''):{node_width}}  " if node_width else ""
+        yield f"{moment}  {node}{_SYMBOLS.get(entry['kind'], '-')} {printable(entry['text'])}"
         day, before = today, at
 
 

@@ -18,9 +18,7 @@ def a_node(name: str = "n", **fields: object) -> Node:
     return replace(Node(id=name, name=name), **fields)
 
 
-def a_new_life(
-    name: str = "n", began: float = 0.0, living: tuple[str, ...] = (), **fields: object
-) -> Lease:
+def a_new_life(name: str = "n", began: float = 0.0, living: tuple[str, ...] = (), **fields: object) -> Lease:
     """The lease of an agent that has just joined."""
     node, now_ms = a_node(name, incarnation=7, **fields), DATABASE_MS + round(began * 1000)
     answer = Joined(node=node, now_ms=now_ms, living=tuple(a_node(each) for each in living))

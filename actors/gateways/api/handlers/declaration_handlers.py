@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from ....errors import UnknownWorkerError
+from ....errors import RequestRefusedError, UnknownWorkerError
 from ....processes.spawn.settlement import start_folder
 from ....spec.worker_spec import WorkerSpec
 from ....views.bug_report import declared, without_secrets
 from ....views.setting_origin import Configuration
+from ...operator import Operator
 from ...serving.json_values import view, view_type
 from ..request_bodies import InvalidRequestError
 from ..route import Request
@@ -30,7 +31,15 @@ class Declarations(msgspec.Struct, frozen=True):
 def declaration(request: Request) -> object:
     operator, id_ = request.operator, request.target
     spec = operator.spec(id_)
-    return without_secrets({**declared(spec), **_place(spec)}, operator.secrets(id_))
+    return without_secrets({**declared(spec), **_place(spec)}, _secrets(operator, id_))
+
+
+def _secrets(operator: Operator, component_id: str) -> frozenset[str]:
+    """Those that are known here; a declaration has no values of an environment."""
+    try:
+        return operator.secrets(component_id)
+    except (RequestRefusedError, UnknownWorkerError):  # or it was removed meanwhile
+        return frozenset()
 
 
 def _place(spec: WorkerSpec) -> dict[str, object]:
@@ -58,5 +67,6 @@ def configuration(request: Request) -> object:
         message = "the workers of this supervisor are declared by its host program, not by a file"
         raise InvalidRequestError(404, "no_configuration", message)
     operator = request.operator
-    secrets = {secret for spec in operator.report().workers for secret in operator.secrets(spec.component_id)}
+    ids = [worker.component_id for worker in operator.report().workers]
+    secrets = {secret for id_ in ids for secret in _secrets(operator, id_)}
     return without_secrets(view(found), secrets)

@@ -96,7 +96,7 @@ def bundle(request: Request) -> object:
 
 def bug_report(request: Request) -> object:
     operator, id_ = request.operator, request.target
-    spec = operator.spec(id_)
+    spec, secrets = operator.spec(id_), operator.secrets(id_)
     kept = operator.bundles(id_, limit=GROUPED)
     report = BugReport(
         id=id_,
@@ -112,4 +112,4 @@ def bug_report(request: Request) -> object:
         bundles=view(kept[:REPORTED_BUNDLES]),
     )
     # The last step, over the whole document: no text can be forgotten.
-    return without_secrets(msgspec.to_builtins(report), operator.secrets(id_))
+    return without_secrets(msgspec.to_builtins(report), secrets)

@@ -51,6 +51,8 @@ class History(msgspec.Struct, frozen=True):
 
     id: str
     deaths: list[Death]  # type: ignore[valid-type]
+    source: str = ""
+    """Where this comes from, in a sentence, if not from this supervisor alone."""
 
 
 class Deaths(msgspec.Struct, frozen=True):
@@ -107,10 +109,10 @@ def worker(request: Request) -> object:
 
 
 def history(request: Request) -> object:
-    deaths = request.operator.deaths(request.target, limit=request.arguments.limit)
-    if not deaths:
+    found = request.operator.history(request.target, limit=request.arguments.limit)
+    if not found.deaths:
         request.operator.check(request.target)  # a removed worker still has its deaths
-    return History(request.target, view(deaths))
+    return History(request.target, view(found.deaths), found.source)
 
 
 def deaths(request: Request) -> object:

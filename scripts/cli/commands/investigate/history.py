@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...client import Reader, path_of
+from ...client import Reader, RequestRefusedError, path_of
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
@@ -54,18 +54,28 @@ def _show_history(reader: Reader, id_: str, limit: int, *, as_json: bool) -> Non
     if as_json:
         print_json(answer)
         return
+    source = printable(answer.get("source") or "")
     if not answer["deaths"]:
-        click.echo(f"{printable(id_)} has not died.")
+        click.echo("\n".join([f"{printable(id_)} has not died.", *([source] if source else [])]))
         return
     from ...render.crash_text import group_line
     from ...render.listings import history_lines
 
     width = columns()
     click.echo("\n".join(history_lines(answer["deaths"], now_ms(), width=width)))
-    again = [group for group in _bundles(reader, id_)["groups"] if group["times"] > 1]
-    for group in again:
+    for group in _repeated(reader, id_):
         line = f"--bundle {group['last_generation']}: {group_line(group, now_ms())}"
         click.echo("\n" + (line if width is None else cut(line, width)))
+    if source:
+        click.echo(f"\n{source}")
+
+
+def _repeated(reader: Reader, id_: str) -> list[dict[str, Any]]:
+    """The groups of crashes that have happened again; none if the node that has the evidence is away."""
+    try:
+        return [group for group in _bundles(reader, id_)["groups"] if group["times"] > 1]
+    except RequestRefusedError:
+        return []
 
 
 def _show_bundle(reader: Reader, id_: str, which: str, *, as_json: bool) -> None:

@@ -67,4 +67,5 @@ def timeline(
     if not lines:
         when = "" if since is None else " in that time"
         lines = [f"There are no entries for {printable(id_)}{when}."]
-    click.echo("\n".join([*lines, "", failure_line(answer)]))
+    source = [printable(answer["source"])] if answer.get("source") else []
+    click.echo("\n".join([*lines, "", failure_line(answer), *source]))

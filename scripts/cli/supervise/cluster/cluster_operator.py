@@ -1,15 +1,17 @@
 """What the gateways of a node serve: the workers of all nodes, and orders to each of them.
 
 about a worker of this node     ─▶ its own supervisor, live
-about one of another node       ─▶ what that node last said
+the state of one elsewhere      ─▶ what its node last said
+more about one elsewhere        ─▶ its node is asked, through the database; see `remote_looks`
 an order to one of another node ─▶ the database ─▶ that node ─▶ its answer
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,18 +20,22 @@ from rekindle.actors.cluster.facts.looks import ClusterLook
 from rekindle.actors.cluster.facts.nodes import Node
 from rekindle.actors.cluster.facts.tenures import Assignment
 from rekindle.actors.cluster.views.whole_cluster import nodes, whole
+from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.facts.records import DeathRecord
+from rekindle.actors.facts.runs import Run
 from rekindle.actors.messages import NodeStatus, StatusReport, StopResult, WorkerStatus
 from rekindle.actors.processes.watch.transcript import OutputLines
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.views.diagnosis import WorkerDiagnosis
 from rekindle.actors.views.log_page import LogPage, LogQuery
+from rekindle.actors.views.timeline import Timeline
+from rekindle.actors.views.worker_history import WorkerHistory
 
 from ...config.tables.wishes import declared
 from ..fleet import Fleet
 from .node_link import NodeLink
 from .order_desk import OrderDesk
-
-T = TypeVar("T")
+from .remote_looks import RemoteLooks, Whereabouts
 
 
 class ClusterMembership(NamedTuple):
@@ -86,31 +92,106 @@ class ClusterOperator:
         return declared(wish, self._file)
 
     def secrets(self, component_id: str, /) -> frozenset[str]:
-        """What must not be shown of a worker of this node; of the others nothing secret is known here."""
-        return self._own.secrets(component_id) if self._is_own(component_id) else frozenset()
+        """What must not be shown of a worker of this node.
+
+        Raises:
+            RequestRefusedError: it runs on another one, which alone knows its secrets.
+        """
+        if not self._is_own(component_id):
+            node = self._elsewhere(component_id)[1]
+            where = "no node now" if node is None else f"node {node.name}"
+            raise RequestRefusedError(
+                f"{component_id} runs on {where}, and only its node knows its secrets: ask there"
+            )
+        return self._own.secrets(component_id)
 
     def written(self, *ids: str, after: int | None = None, last: int = 10) -> OutputLines:
-        """The output of workers of this node."""
-        here = [id_ for id_ in ids if self._is_own(id_)]
-        if ids and not here:
-            self._refuse_to_look(ids[0])
-        return self._own.written(*here, after=after, last=last)
+        """The output of these workers, or of all workers of this node.
+
+        Raises:
+            RequestRefusedError: they run on several nodes, or their node does not answer.
+        """
+        elsewhere = [id_ for id_ in ids if not self._is_own(id_)]
+        if not elsewhere:
+            return self._own.written(*ids, after=after, last=last)
+        homes = {id_: self._elsewhere(id_)[0].node_id for id_ in elsewhere}
+        if len(elsewhere) < len(ids) or len(set(homes.values())) > 1:
+            raise RequestRefusedError(
+                f"{', '.join(ids)} run on several nodes: ask for the output of one at a time"
+            )
+        found: OutputLines = self._asked(elsewhere[0], "written", ids=elsewhere, after=after, last=last)
+        return found
 
     def output(self, component_id: str, /) -> tuple[str, ...]:
-        """The last output lines of a worker of this node."""
-        return self._looked(component_id, self._own.output)
+        """The last output lines of a worker."""
+        if self._is_own(component_id):
+            return self._own.output(component_id)
+        found: tuple[str, ...] = self._asked(component_id, "output")
+        return found
 
     def explain(self, component_id: str, /) -> str:
-        """A worker of this node in sentences."""
-        return self._looked(component_id, self._own.explain)
+        """A worker in sentences."""
+        return self.diagnose(component_id).text
 
     def diagnose(self, component_id: str, /) -> WorkerDiagnosis:
         """The same, with fields."""
-        return self._looked(component_id, self._own.diagnose)
+        if self._is_own(component_id):
+            return self._own.diagnose(component_id)
+        worker = self.status(component_id)
+        return self._looks().diagnose(self._where(component_id), worker)
+
+    def history(self, component_id: str, /, limit: int = 100) -> WorkerHistory:
+        """Its deaths on all nodes."""
+        own = self._own.history(component_id, limit)
+        if self._seen() is None:
+            return own
+        return self._looks().history(self._where(component_id), component_id, limit, own)
+
+    def timeline(self, component_id: str, /, since_wall_ms: int = 0, limit: int = 100) -> Timeline:
+        """What happened to it on all nodes."""
+        if self._seen() is None:
+            return self._own.timeline(component_id, since_wall_ms, limit)
+        where, own = self._where(component_id), None
+        with suppress(UnknownWorkerError):
+            own = self._own.timeline(component_id, since_wall_ms, limit)
+        found = self._looks().timeline(where, component_id, since_wall_ms, limit, own)
+        if own is None and not found.entries:
+            self._elsewhere(component_id)  # it raises UnknownWorkerError if the cluster has no such worker
+        return found
+
+    def deaths(self, component_id: str | None = None, /, limit: int = 100) -> tuple[DeathRecord, ...]:
+        """The deaths of one worker on all nodes; of all workers those on this node."""
+        if component_id is None:
+            return self._own.deaths(None, limit)
+        return self.history(component_id, limit).deaths
+
+    def runs(self, component_id: str, /, limit: int = 100) -> tuple[Run, ...]:
+        """The runs of a scheduled worker on the node that it has now."""
+        if self._is_own(component_id) or self._seen() is None:
+            return self._own.runs(component_id, limit)
+        found: tuple[Run, ...] = self._asked(component_id, "runs", limit=limit)
+        return found
+
+    def bundles(self, component_id: str, /, limit: int = 100) -> tuple[Bundle, ...]:
+        """The evidence of its latest deaths on the node that it has now."""
+        if self._is_own(component_id) or self._seen() is None:
+            return self._own.bundles(component_id, limit)
+        found: tuple[Bundle, ...] = self._asked(component_id, "bundles", limit=limit)
+        return found
+
+    def bundle(self, component_id: str, generation: int, /) -> Bundle:
+        """The evidence of one of these."""
+        if self._is_own(component_id) or self._seen() is None:
+            return self._own.bundle(component_id, generation)
+        found: Bundle = self._asked(component_id, "bundle", numbers=[generation])
+        return found
 
     def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
-        """Lines of the log file of a worker of this node."""
-        return self._looked(component_id, lambda id_: self._own.logged(id_, query))
+        """Lines of the log file of a worker."""
+        if self._is_own(component_id):
+            return self._own.logged(component_id, query)
+        found: LogPage = self._asked(component_id, "logged", **msgspec.structs.asdict(query))
+        return found
 
     # ── orders ───────────────────────────────────────────────────────────────────────────
 
@@ -203,13 +284,18 @@ class ClusterOperator:
             )
         return self.membership.orders.give(node, component_id, action, arguments)
 
-    def _looked(self, component_id: str, look: Callable[[str], T]) -> T:
-        if not self._is_own(component_id):
-            self._refuse_to_look(component_id)
-        return look(component_id)
+    def _looks(self) -> RemoteLooks:
+        assert self.membership is not None
+        node, link, orders = self.membership
+        return RemoteLooks(node, link, orders)
 
-    def _refuse_to_look(self, component_id: str) -> None:
-        assignment, node = self._elsewhere(component_id)
-        if node is None:
-            raise RequestRefusedError(f"{component_id} runs on no node now: {assignment.reason}")
-        raise RequestRefusedError(f"{component_id} runs on node {node.name}: ask the supervisor there")
+    def _where(self, component_id: str) -> Whereabouts:
+        seen = self._seen()
+        assert seen is not None
+        _, look, age_s = seen
+        found = next((each for each in look.assignments if each.component_id == component_id), None)
+        return Whereabouts(look, age_s, found)
+
+    def _asked(self, component_id: str, view: str, **arguments: Any) -> Any:
+        self._elsewhere(component_id)
+        return self._looks().ask(self._where(component_id), component_id, view, **arguments)

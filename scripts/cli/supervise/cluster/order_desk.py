@@ -1,4 +1,7 @@
-"""Orders across nodes: gives those to workers elsewhere, and carries out those that came from elsewhere."""
+"""Orders and questions across nodes: sends those about workers elsewhere, and answers those from elsewhere.
+
+A question takes the way of an order, but it changes nothing: it is not audited, and its asker deletes it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import pwd
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,9 +25,17 @@ from rekindle.actors import (
 )
 from rekindle.actors.cluster.facts.nodes import Node
 from rekindle.actors.cluster.facts.orders import Order, OrderState
+from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.errors import StoreError
 from rekindle.actors.facts.audit_entry import AuditEntry, AuditResult
+from rekindle.actors.facts.runs import Run
 from rekindle.actors.gateways.api.audit_trail import sender
+from rekindle.actors.gateways.serving.json_values import encode
+from rekindle.actors.processes.watch.transcript import OutputLines
+from rekindle.actors.views.diagnosis import WorkerDiagnosis
+from rekindle.actors.views.log_page import LogPage, LogQuery
+from rekindle.actors.views.timeline import Timeline
+from rekindle.actors.views.worker_history import WorkerHistory
 
 from .node_link import NodeLink
 
@@ -33,6 +45,23 @@ DONE_S = 10.0
 STOPPED_S = 120.0
 POLL_S = 0.5
 """How often an order is read although no notice about it came."""
+LOOK_S = 3.0
+"""How long a node may take to answer a question."""
+LOOK = "look "
+"""Before the name of a question: one of `VIEWS`."""
+
+VIEWS: dict[str, Any] = {
+    "diagnose": WorkerDiagnosis,
+    "history": WorkerHistory,
+    "timeline": Timeline,
+    "runs": tuple[Run, ...],
+    "bundles": tuple[Bundle, ...],
+    "bundle": Bundle,
+    "output": tuple[str, ...],
+    "written": OutputLines,
+    "logged": LogPage,
+}
+"""What a node can be asked about a worker, and the types of the answers."""
 
 
 class OrderDesk:
@@ -44,6 +73,21 @@ class OrderDesk:
 
     # ── the node that is given the order ─────────────────────────────────────────────────
 
+    def look(self, node: Node, component_id: str, view: str, arguments: dict[str, Any]) -> Any:
+        """Ask another node about a worker of its own.
+
+        Raises:
+            RekindleError: it does not answer, does not know the worker, or refuses.
+        """
+        order = self._order(node, component_id, f"{LOOK}{view}", arguments)
+        assert self.link is not None
+        try:
+            result = self._result(order, node, LOOK_S)
+        finally:
+            with suppress(StoreError):
+                self.link.desk.forget(order.id)
+        return msgspec.json.decode(result, type=VIEWS[view])
+
     def give(self, node: Node, component_id: str, action: str, arguments: dict[str, Any]) -> Any:
         """Have another node carry out an order; what it returned, as JSON.
 
@@ -52,8 +96,15 @@ class OrderDesk:
             RequestTimeoutError: the node has taken it, and does not answer.
             StoreError: the database does not answer.
         """
+        order = self._order(node, component_id, action, arguments)
         assert self.link is not None
-        order = Order(
+        try:
+            return json.loads(self._result(order, node, TAKEN_S))
+        finally:
+            self.link.refresh()
+
+    def _order(self, node: Node, component_id: str, action: str, arguments: dict[str, Any]) -> Order:
+        return Order(
             id=secrets.token_hex(16),
             component_id=component_id,
             node_id=node.id,
@@ -62,29 +113,34 @@ class OrderDesk:
             arguments=json.dumps(arguments),
             given_by=f"{_who()}@{self._node.name}",
         )
+
+    def _result(self, order: Order, node: Node, taken_s: float) -> str:
+        assert self.link is not None
         news = self.link.news  # before a notice about it can arrive
-        self.link.desk.give(order, TAKEN_S)
-        ended = self._awaited(self.link, order, node, news)
-        self.link.refresh()
+        self.link.desk.give(order, taken_s)
+        ended = self._awaited(self.link, order, node, news, taken_s)
         if ended.state is OrderState.DONE:
-            return json.loads(ended.result)
+            return ended.result
         if ended.state is OrderState.EXPIRED:
-            raise RequestRefusedError(_not_taken(node, order))
+            raise RequestRefusedError(_not_taken(node, order, taken_s))
         if ended.result.startswith(_UNKNOWN):
-            raise UnknownWorkerError(component_id)
+            raise UnknownWorkerError(order.component_id)
         raise RequestRefusedError(f"{node.name} refused: {ended.result}")
 
-    def _awaited(self, link: NodeLink, order: Order, node: Node, news: int) -> Order:
+    def _awaited(self, link: NodeLink, order: Order, node: Node, news: int, taken_s: float) -> Order:
         began = time.monotonic()
-        patience_s = STOPPED_S if order.action == "stop" else DONE_S
+        is_look = order.action.startswith(LOOK)
+        patience_s = LOOK_S if is_look else STOPPED_S if order.action == "stop" else DONE_S
         while True:
             news = link.await_news(news, POLL_S)
             known = link.desk.read(order.id)
             waited_s = time.monotonic() - began
             if known.state.is_over:
                 return known
-            if known.state is OrderState.PENDING and waited_s > TAKEN_S and link.desk.withdraw(order.id):
-                raise RequestRefusedError(_not_taken(node, order))
+            if known.state is OrderState.PENDING and waited_s > taken_s and link.desk.withdraw(order.id):
+                raise RequestRefusedError(_not_taken(node, order, taken_s))
+            if waited_s > patience_s and is_look:
+                raise RequestTimeoutError(_not_taken(node, order, patience_s))
             if waited_s > patience_s:
                 raise RequestTimeoutError(f"{node.name} has taken the order, and may still carry it out")
 
@@ -94,7 +150,8 @@ class OrderDesk:
         """Do what an order says, and put the result on record."""
         assert self.link is not None
         try:
-            result = msgspec.json.encode(self._done(order)).decode()
+            is_look = order.action.startswith(LOOK)
+            result = encode(self._seen(order) if is_look else self._done(order)).decode()
             state = OrderState.DONE
         except UnknownWorkerError as error:
             state, result = OrderState.REFUSED, f"{_UNKNOWN}: {error}"
@@ -105,8 +162,9 @@ class OrderDesk:
                 "cluster: the order {} of {} failed", order.action, order.given_by
             )
             state, result = OrderState.REFUSED, repr(error)
-        self._audit(order, state, result)
-        self.link.tell()
+        if not order.action.startswith(LOOK):
+            self._audit(order, state, result)
+            self.link.tell()
         try:
             self.link.desk.end(order, state, result)
         except StoreError as error:
@@ -129,6 +187,19 @@ class OrderDesk:
         system.check(id_)
         return actions[order.action](id_, **json.loads(order.arguments))
 
+    def _seen(self, order: Order) -> object:
+        view, given = order.action.removeprefix(LOOK), json.loads(order.arguments)
+        if view not in VIEWS:
+            raise RequestRefusedError(f"it does not know the question {view}: is its version older?")
+        if view == "logged":
+            given = {"query": msgspec.convert(given, LogQuery)}
+        ids = given.pop("ids", [order.component_id])
+        for id_ in ids:
+            self._system.check(id_)
+        numbers = given.pop("numbers", ())
+        look: Callable[..., object] = getattr(self._system, view)
+        return look(*ids, *numbers, **given)
+
     def _audit(self, order: Order, state: OrderState, result: str) -> None:
         is_done = state is OrderState.DONE
         self._system.audit(
@@ -150,9 +221,11 @@ class OrderDesk:
 _UNKNOWN = "unknown worker"
 
 
-def _not_taken(node: Node, order: Order) -> str:
+def _not_taken(node: Node, order: Order, taken_s: float) -> str:
+    if order.action.startswith(LOOK):
+        return f"{node.name} has not answered within {taken_s:g} s"
     return (
-        f"{node.name} has not taken the order within {TAKEN_S:g} s, so nothing was done to"
+        f"{node.name} has not taken the order within {taken_s:g} s, so nothing was done to"
         f" {order.component_id}; see: rekindle cluster status"
     )
 

@@ -5,11 +5,14 @@ import { count, moment, span } from "./words.js";
 
 export function happened() {
   const mean = el("p", { class: "mean" });
+  const source = el("p", { class: "mean", hidden: true });
   const list = el("ol", { class: "happened", tabindex: 0, "aria-label": "Events of this worker, newest first" });
   const node = el("section", { class: "card", "aria-labelledby": "happened-title" },
-    el("header", {}, el("h2", { id: "happened-title" }, "Events")), mean, list);
+    el("header", {}, el("h2", { id: "happened-title" }, "Events")), mean, source, list);
 
-  function update({ entries, ever }) {
+  function update({ entries, ever, source: where }) {
+    source.hidden = !where;
+    say(source, where ?? "");
     mean.hidden = ever.deaths === 0; // the history says so
     say(mean, mean.hidden ? "" : `Mean time between failures: ${span(ever.mean_between_ms)} over ${count(ever.deaths, "death")}.`);
     list.replaceChildren(...entries.map(line));
@@ -20,5 +23,6 @@ export function happened() {
 
 function line(entry) {
   const at = el("time", { datetime: new Date(entry.at_wall_ms).toISOString() }, moment(entry.at_wall_ms));
-  return el("li", { "data-kind": entry.kind }, at, el("bdi", {}, entry.text));
+  const node = entry.node ? [el("bdi", {}, `${entry.node}: `)] : [];
+  return el("li", { "data-kind": entry.kind }, at, ...node, el("bdi", {}, entry.text));
 }

@@ -1,4 +1,5 @@
-// When each worker ran: a lane per worker, a line per life, a mark per death. uPlot draws on a canvas,
+// When each worker ran: a lane per worker, a line per life, a mark per death; of one worker in a cluster a lane
+// per node. uPlot draws on a canvas,
 // so a worker's name can never become HTML.
 
 import { el, say } from "./dom.js";
@@ -24,6 +25,7 @@ export function timeline({ only = null } = {}) {
   let shape = "";
   let points = [];
   let drawn = 0;
+  let told = null; // the deaths of the one worker on all nodes, as its history has them
   const forget = onTheme(() => rebuild());
   let room = 0; // asking the element would lay out the whole page, at each drawing
   const resized = new ResizeObserver(([{ contentRect }]) => {
@@ -43,7 +45,7 @@ export function timeline({ only = null } = {}) {
     for (const each of ranges.children) each.setAttribute("aria-pressed", String(Number(each.dataset.range) === range));
     const now = supervisorsNow();
     drawn = performance.now();
-    lanes = lanesOf(only, now - range * 1000, now);
+    lanes = only === null ? lanesOf(now - range * 1000) : lanesByNode(only, told, now);
     none.hidden = lanes.length > 0;
     box.hidden = lanes.length === 0;
     if (lanes.length === 0) return;
@@ -78,14 +80,15 @@ export function timeline({ only = null } = {}) {
       axes: [
         { ...axis, size: 30, space: 78, grid: { stroke: colour("line"), width: 1 },
           values: (_, splits, __, ___, step) => splits.map((split) => timeLabel(split, step)) },
-        { ...axis, size: only ? 32 : labels(), gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
-          values: () => lanes.map((lane) => (only ? "" : shortened(lane.id))) },
+        { ...axis, size: named() ? labels() : 32, gap: 8, grid: { show: false }, splits: () => lanes.map((_, index) => index),
+          values: () => lanes.map((lane) => (named() ? shortened(lane.id) : "")) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       hooks: { draw: [draw], setCursor: [point] },
     };
   }
 
+  const named = () => only === null || lanes.length > 1;
   const labels = () => (width() < 560 ? 96 : 190);
   const shortened = (id) => {
     const most = width() < 560 ? 14 : 28;
@@ -151,7 +154,12 @@ export function timeline({ only = null } = {}) {
     plot?.destroy();
   }
 
-  return { node, ranges, update, tick, close };
+  function tell(deaths) {
+    told = deaths;
+    update();
+  }
+
+  return { node, ranges, update, tick, tell, close };
 }
 
 // The shortest range that shows all deaths, unless the user chooses one; a day at most.
@@ -177,27 +185,42 @@ function timeLabel(seconds, step) {
   return when.toLocaleTimeString([], { hour12: false, hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
 }
 
-// A lane for every worker that died in this range, the latest death first; or for one worker alone, with its
-// runs that ended well.
-function lanesOf(only, from, now) {
+// A lane for every worker that died in this range, the latest death first.
+function lanesOf(from) {
   const deaths = new Map();
   for (const death of state.deaths) {
-    if (only !== null && death.component_id !== only) continue;
-    if (only === null && (death.died_at_wall_ms < from || markOf(death) === "done")) continue;
+    if (death.died_at_wall_ms < from || markOf(death) === "done") continue;
     if (!deaths.has(death.component_id)) deaths.set(death.component_id, []);
     deaths.get(death.component_id).push(death);
   }
-  if (only !== null && !deaths.has(only)) deaths.set(only, []);
-  return [...deaths].slice(0, MOST_LANES).map(([id, all]) => ({ id, deaths: all, lives: livesOf(id, all, now) }));
+  return [...deaths].slice(0, MOST_LANES).map(([id, all]) => ({ id, deaths: all, lives: [...livesOf(all), ...lifeNow(id)] }));
 }
 
-// A death tells when its life began; the current life comes from the worker itself.
-function livesOf(id, deaths, now) {
-  const lives = deaths.map((death) => ({ from: death.died_at_wall_ms - death.uptime_ms, to: death.died_at_wall_ms, ended: true }));
+// For one worker a lane per node on which it died or runs, with its runs that ended well.
+function lanesByNode(id, told, now) {
+  const home = state.workers.get(id)?.node ?? null;
+  const heard = state.deaths.filter((death) => death.component_id === id);
+  const known = told ?? [];
+  const fresh = heard.filter((death) => !known.some((each) => each.generation === death.generation && (each.node ?? home) === (death.node ?? home)));
+  const lanes = new Map([[home, []]]);
+  for (const death of [...fresh, ...known]) {
+    const node = death.node ?? home;
+    if (!lanes.has(node)) lanes.set(node, []);
+    lanes.get(node).push(death);
+  }
+  return [...lanes].slice(0, MOST_LANES).map(([node, all]) => ({ id: node ?? id, deaths: all, lives: [...livesOf(all), ...(node === home ? lifeNow(id, now) : [])] }));
+}
+
+// A death tells when its life began.
+function livesOf(deaths) {
+  return deaths.map((death) => ({ from: death.died_at_wall_ms - death.uptime_ms, to: death.died_at_wall_ms, ended: true }));
+}
+
+// The current life comes from the worker itself.
+function lifeNow(id, now = supervisorsNow()) {
   const worker = state.workers.get(id);
   const lived = worker ? uptime(worker) : null;
-  if (lived !== null) lives.push({ from: now - lived, to: now, ended: false });
-  return lives;
+  return lived === null ? [] : [{ from: now - lived, to: now, ended: false }];
 }
 
 // A task or a run that ended well has not crashed.

@@ -107,7 +107,7 @@ export function worker(id) {
       show(get(workerPath(id, "explain")), (answer) => say(why, answer.text)),
       show(Promise.all([
         get(`${workerPath(id, "history")}?limit=100`),
-        getIfServed(workerPath(id, "bundles"), "?limit=100"),
+        getIfServed(workerPath(id, "bundles"), "?limit=100").catch(onlyIfServed), // its node may be away
       ]), showHistory),
       show(get(`${workerPath(id, "timeline")}?limit=100`), (answer) => {
         past.update(answer);
@@ -125,7 +125,13 @@ export function worker(id) {
     }
   }
 
+  function onlyIfServed(problem) {
+    if (problem instanceof Problem) return null;
+    throw problem;
+  }
+
   function showHistory([{ deaths }, autopsies]) {
+    strip.tell(deaths);
     noDeaths.hidden = deaths.length > 0;
     table.hidden = deaths.length === 0;
     const findings = autopsies?.bundles ?? [];
