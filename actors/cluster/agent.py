@@ -15,6 +15,8 @@ from typing import Any
 from loguru import logger
 from msgspec.structs import replace
 
+from ..facts.node_figures import NodeFigures
+from ..messages import ClusterEvent, OutageHeld
 from ..ports import Clock, Runtime, Timer
 from ..runtime.resilient_actor import ResilientActor
 from ..spec.deployment.place_policy import OnPartition
@@ -65,6 +67,8 @@ class Agent(ResilientActor):
         host: Host,
         nonce: Callable[[], str],
         clock: Clock | None = None,
+        announce: Callable[[ClusterEvent], None] = lambda event: None,
+        figures: NodeFigures | None = None,
     ) -> None:
         """Take the ports; `nonce` returns a new text that cannot be guessed.
 
@@ -74,6 +78,9 @@ class Agent(ResilientActor):
         self._node, self._terms = node, terms
         self._runtime, self._store, self._peers, self._host = runtime, store, peers, host
         self._nonce, self._clock = nonce, clock or runtime.clock
+        self._announce, self._figures = announce, figures or NodeFigures()
+        self._is_held = False
+        """Whether promises keep the workers running, and it has said so."""
         self._began, self._life = self._clock.monotonic(), nonce()
         self._heard: tuple[int, float] | None = None
         """The time of the database in an answer, and when that arrived."""
@@ -199,10 +206,12 @@ class Agent(ResilientActor):
     def _renewed(self, answer: Renewed) -> None:
         if self._lease is None:
             return
-        after = leases.renewed(self._lease, self._terms, answer, self._clock.monotonic())
+        now = self._clock.monotonic()
+        after = leases.renewed(self._lease, self._terms, answer, now)
         if after is self._lease:
             return
-        self._lease, self._last = after, answer
+        self._lease, self._last, self._is_held = after, answer, False
+        self._figures.renewals.took(now - (after.sent_at or now))
         self._addresses = {node.id: node.address for node in answer.living}
         self._guard()
         self._act(answer)
@@ -275,8 +284,17 @@ class Agent(ResilientActor):
         """If the right lasts longer now, the guardian is told, and what was killed may start again."""
         if self._lease is not None and leases.ends_at(self._lease) != before:
             self._guard()
+            self._say_held(self._lease)
             if self._last is not None:
                 self._act(self._last)
+
+    def _say_held(self, lease: Lease) -> None:
+        """Say once in an outage that it keeps its workers, if it has any."""
+        if not self._is_held and self._holdings.running:
+            self._is_held = True
+            agreed = max((len(each.promised) for each in self._rounds), default=0) + 1
+            listed = {member for members in leases.possible_members(lease) for member in members}
+            self._announce(OutageHeld(self._node.name, agreed, len(listed)))
 
     # ── workers ──────────────────────────────────────────────────────────────────────────
 

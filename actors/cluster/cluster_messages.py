@@ -268,6 +268,8 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     applied: bool
     assignments: tuple[Assignment, ...] = ()
     """Those that it changed, as they are now."""
+    late: int = 0
+    """How many restarts a tenure got after its node was declared lost."""
 
 
 # ── Agent → Host → Agent ─────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from .. import messages
+from ..facts.node_figures import NodeFigures
 from ..messages import ClusterEvent
 from ..ports import Clock, Runtime
 from ..runtime.resilient_actor import ResilientActor
@@ -72,8 +73,10 @@ class Coordinator(ResilientActor):
         acts: bool = True,
         suspects: node_rulings.SuspectMode = "act",
         announce: Callable[[ClusterEvent], None] = lambda event: None,
+        figures: NodeFigures | None = None,
     ) -> None:
         super().__init__()
+        self._figures = figures or NodeFigures()
         self._terms, self._acts = terms, acts
         self._suspects: node_rulings.SuspectMode = suspects
         self._runtime, self._store, self._engine = runtime, store, engine
@@ -145,10 +148,12 @@ class Coordinator(ResilientActor):
         self._watch = silence.read(self._watch, answer.nodes, self._terms, now)
         if not answer.leads:  # It watches all the same: if it leads next, it knows who has been silent.
             self._claimed.clear()
+            self._figures.suspicions = {}
             return
         found = room.offered(fleet(answer), self._offers)
         self._declare_lost(found, now)
         if answer.judged:
+            self._figures.suspicions = node_rulings.chances(answer, found)
             for ruling in node_rulings.given(answer, found, self._suspects):
                 self._try(ruling)
         for release in worker_moves.releases(found):

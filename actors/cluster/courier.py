@@ -13,7 +13,9 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..messages import (
+    ClusterEvent,
     Event,
+    LateDeathsMerged,
     Published,
     RunEvent,
     WorkerDied,
@@ -63,8 +65,10 @@ class Courier(ResilientActor):
         epochs: Mapping[str, Assigned],
         agent: Callable[[], Receiver],
         former_until_ms: int | None = None,
+        node: str = "",
+        announce: Callable[[ClusterEvent], None] = lambda event: None,
     ) -> None:
-        """Take the ports; `epochs` are the latest ones of former lives, by worker.
+        """Take the ports; `epochs` are the latest ones of former lives, by worker; `node` is the name.
 
         `former_until_ms` is when the right of the former life ended, by the clock of this machine.
         """
@@ -72,6 +76,7 @@ class Courier(ResilientActor):
         self._node_id = node_id
         self._runtime, self._store, self._journal = runtime, store, journal
         self._epochs, self._agent = epochs, agent
+        self._node, self._announce = node, announce
         self._tenures: dict[str, Tenure] = {}
         """By worker: its tenure on this node."""
         self._unshipped: dict[tuple[str, int], Tenure] = {}
@@ -100,7 +105,9 @@ class Courier(ResilientActor):
                 self._note(event, message)
             case Published(event=event) if isinstance(event, RunEvent):
                 self._note_run(event.component_id)
-            case Changed(change=KeepTenure(tenure=tenure)):
+            case Changed(change=KeepTenure(tenure=tenure), late=late):
+                if late:
+                    self._announce(LateDeathsMerged(tenure.component_id, self._node, late))
                 self._shipped(tenure)
             case StoreAway():
                 self._ship_later()

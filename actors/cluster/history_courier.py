@@ -8,14 +8,15 @@ does not take stays in the journal. It ends with its system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from loguru import logger
 
 from ..errors import StoreError
+from ..facts.node_figures import NodeFigures
 from ..facts.records import EventRecord
-from ..messages import Published, WorkerPlaced
+from ..messages import ClusterEvent, Published, ShipCaughtUp, ShipLagged, WorkerPlaced
 from ..messages.event_json import event_of, event_type
 from ..messages.topics import ALL_EVENTS
 from ..ports import Clock, Runtime, Store
@@ -34,6 +35,8 @@ PAGE = 500
 MOST_EVENTS = 10_000
 """Of one worker, when its epoch is looked up."""
 FORGET_EVERY_S = 3600.0
+LAGS_S = 30.0
+"""People are told if the store lacks events that are so old."""
 _PLACED = event_type(WorkerPlaced)
 
 
@@ -54,8 +57,11 @@ class HistoryCourier(ResilientActor):
         keep_days: float,
         former_until_ms: int | None = None,
         clock: Clock | None = None,
+        node: str = "",
+        announce: Callable[[ClusterEvent], None] = lambda event: None,
+        figures: NodeFigures | None = None,
     ) -> None:
-        """Take the ports; `epochs` are the latest ones of former lives, by worker.
+        """Take the ports; `epochs` are the latest ones of former lives, by worker; `node` is the name.
 
         `former_until_ms` is when the right of the former life ended, by the clock of this machine.
         """
@@ -69,6 +75,11 @@ class HistoryCourier(ResilientActor):
         self._book, self._lapses = LifeBook(node_id), Lapses(former_until_ms)
         self._is_waiting = False
         self._forgot_at: float | None = None
+        self._node, self._announce, self._figures = node, announce, figures or NodeFigures()
+        self._behind_since: float | None = None
+        """Since when the store has not had everything."""
+        self._lags = False
+        """Whether it has said that the store gets the journal too late."""
 
     def recover(self) -> None:
         """Ask again how far the journal was shipped."""
@@ -86,6 +97,11 @@ class HistoryCourier(ResilientActor):
             case JournalKept(up_to=up_to):
                 self._kept(up_to)
             case StoreAway():
+                if (
+                    self._figures.unshipped_since_ms is None
+                ):  # it is not known how far the journal was shipped
+                    self._figures.unshipped_since_ms = self._clock.wall_ms()
+                self._look_at_lag()
                 self._again()
             case ShipDue():
                 self._is_waiting = False
@@ -105,6 +121,7 @@ class HistoryCourier(ResilientActor):
         if self._up_to is None or up_to > self._up_to:
             self._up_to, self._under_way = up_to, None
         self._ship()
+        self._look_at_lag()
 
     def _ship(self) -> None:
         """Ship the next page, if there is one and none is under way."""
@@ -112,6 +129,7 @@ class HistoryCourier(ResilientActor):
             return
         try:
             page = self._journal.events(self._up_to, PAGE)
+            self._figures.unshipped_since_ms = page.events[0].at_wall_ms if page.events else None
             if not page.events:
                 return
             self._book = self._book.knowing(self._epochs_of(page.events))
@@ -124,6 +142,21 @@ class HistoryCourier(ResilientActor):
             node_id=self._node_id, records=page.events, lives=lives, keep_days=self._forgets()
         )
         self._store.ship(self._under_way, self.actor_ref)
+
+    def _look_at_lag(self) -> None:
+        """Say once that the store lacks old events although this node has tried for long; and its end."""
+        now = self._clock.monotonic()
+        if self._figures.unshipped_since_ms is None:
+            if self._lags:
+                self._announce(ShipCaughtUp(self._node))
+            self._lags, self._behind_since = False, None
+            return
+        if self._behind_since is None:
+            self._behind_since = now
+        lag_s = self._figures.ship_lag_s(self._clock.wall_ms())
+        if not self._lags and min(lag_s, now - self._behind_since) >= LAGS_S:
+            self._lags = True
+            self._announce(ShipLagged(self._node, lag_s))
 
     def _epochs_of(self, records: tuple[EventRecord, ...]) -> dict[str, int]:
         """Under which epochs workers ran that were placed before these events."""

@@ -22,7 +22,15 @@ from loguru import logger
 
 from ..errors import ConfigurationError, RekindleError, RequestTimeoutError, SocketError, SpecError
 from ..facts.records import RememberedWorker
-from ..messages import Event, FenceWorkers, LeaseLost, LeaseRegained, RefundRestarts, RemoveWorker
+from ..messages import (
+    CountersRefunded,
+    Event,
+    FenceWorkers,
+    LeaseLost,
+    LeaseRegained,
+    RefundRestarts,
+    RemoveWorker,
+)
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.assigned import Assigned
@@ -167,9 +175,8 @@ class NodeHost:
     def refund(self, component_id: str, epoch: int, restarts: int) -> None:
         """Have restarts that another node was at fault for not count here."""
         if self._epochs.get(component_id) == epoch:
-            log = logger.bind(worker=component_id)
-            log.info("cluster: {} restarts of {} no longer count: a node caused them", restarts, component_id)
             tell(self._supervisor, RefundRestarts(component_id, restarts))
+            self._system.announce(CountersRefunded(component_id, restarts))
 
     def fence(self) -> None:
         """Kill all workers, and supervise them no longer."""

@@ -48,6 +48,8 @@ class AlertKind(StrEnum):
     """What reserves room on the machines of the cluster is away."""
     SHARED_DATABASE = "shared_database"
     """This node cannot reach the database of its cluster."""
+    SHIP_LAG = "ship_lag"
+    """The database of the cluster lacks the latest history of this node."""
 
 
 class Happening(StrEnum):

@@ -1,7 +1,7 @@
-"""A histogram of commit times, which the PersistenceActor writes and other threads may read.
+"""A histogram of durations, such as those of commits, which one actor writes and other threads may read.
 
-It costs two reads of the clock and one addition per commit. A reader may see a commit that is
-counted but not yet summed.
+It costs two reads of the clock and one addition for each. A reader may see one that is counted but not yet
+summed.
 """
 
 from __future__ import annotations

@@ -76,6 +76,14 @@ class NodeConvicted(msgspec.Struct, frozen=True):
 
     node: str
     reason: str
+    leads: bool = False
+
+
+class NodeParoled(msgspec.Struct, frozen=True):
+    """A node that was convicted gets one worker again: if that lives, the node is trusted."""
+
+    node: str
+    reason: str
 
 
 class WorkerMoved(msgspec.Struct, frozen=True):
@@ -111,6 +119,44 @@ class LeaseLost(msgspec.Struct, frozen=True):
 
 class LeaseRegained(msgspec.Struct, frozen=True):
     """This node may run workers again."""
+
+    node: str
+
+
+class OutageHeld(msgspec.Struct, frozen=True):
+    """The shared database is unavailable, and this node keeps its workers: a majority has promised it."""
+
+    node: str
+    agreed: int
+    """How many nodes agree, this one among them."""
+    members: int
+
+
+class CountersRefunded(msgspec.Struct, frozen=True):
+    """Restarts of a worker no longer count: a node was the cause."""
+
+    component_id: str
+    restarts: int
+
+
+class LateDeathsMerged(msgspec.Struct, frozen=True):
+    """A node has counted restarts of a worker that the cluster did not know when it gave the worker away."""
+
+    component_id: str
+    node: str
+    restarts: int
+
+
+class ShipLagged(msgspec.Struct, frozen=True):
+    """The shared database does not get the history of this node in time."""
+
+    node: str
+    for_s: float
+    """How old the oldest event is that it lacks."""
+
+
+class ShipCaughtUp(msgspec.Struct, frozen=True):
+    """The shared database has the whole history of this node again."""
 
     node: str
 
@@ -153,11 +199,17 @@ ClusterEvent = (
     | NodeSuspected
     | NodeAcquitted
     | NodeConvicted
+    | NodeParoled
     | WorkerMoved
     | WorkerUnplaced
     | WorkerUnwanted
     | LeaseLost
     | LeaseRegained
+    | OutageHeld
+    | CountersRefunded
+    | LateDeathsMerged
+    | ShipLagged
+    | ShipCaughtUp
     | LeaderChanged
     | EngineAway
     | EngineBack

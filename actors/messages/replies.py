@@ -225,7 +225,7 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     state: str
-    """`up`, `cordoned`, `suspect`, `draining`, `lost` or `left`."""
+    """`up`, `cordoned`, `suspect`, `convicted`, `paroled`, `draining`, `lost` or `left`."""
     why: str
     by: str
     lease_left_s: float | None

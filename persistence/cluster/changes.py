@@ -22,7 +22,7 @@ from rekindle.actors.cluster.cluster_messages import (
 )
 from rekindle.actors.cluster.facts.cases import GiveRuling, Overrule
 from rekindle.actors.cluster.facts.tenures import Tenure
-from rekindle.actors.cluster.rules.tenure_counters import merged
+from rekindle.actors.cluster.rules.tenure_counters import late_restarts, merged
 
 from . import cluster_sql as sql
 from . import rulings
@@ -38,8 +38,7 @@ def apply(connection: Connection, change: Change) -> Changed:
         case GiveBack():
             return _give_back(connection, change)
         case KeepTenure(tenure=news):
-            keep_tenure(connection, news)
-            return Changed(change=change, applied=True)
+            return Changed(change=change, applied=True, late=keep_tenure(connection, news))
         case PutWish(wish=wanted):
             connection.execute(sql.PUT_WISH, wish_values(wanted))
             id_ = {"component_id": wanted.component_id}
@@ -74,8 +73,11 @@ _GUARDED: dict[type[Change], TextClause] = {
 }
 
 
-def keep_tenure(connection: Connection, news: Tenure) -> None:
-    """Merge news of a tenure into its row, which has one author but may hear of it in another order."""
+def keep_tenure(connection: Connection, news: Tenure) -> int:
+    """Merge news of a tenure into its row, which has one author but may hear of it in another order.
+
+    Returns how many restarts are added to a tenure that its node has lost.
+    """
     connection.execute(sql.LOCK_WORKER, {"component_id": news.component_id})
     key = {"component_id": news.component_id, "epoch": news.epoch}
     row = connection.execute(sql.READ_TENURE, key).first()
@@ -84,6 +86,7 @@ def keep_tenure(connection: Connection, news: Tenure) -> None:
     connection.execute(sql.KEEP_TENURE, tenure_values(after))
     if after.done_ms is not None and (before is None or before.done_ms is None):
         connection.execute(sql.TASK_IS_DONE, key)
+    return late_restarts(before, after)
 
 
 def _declare_lost(connection: Connection, change: DeclareLost) -> Changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +23,7 @@ def pair(postgres_service: PostgresService, tmp_path_factory: pytest.TempPathFac
     nodes = Nodes(postgres_service.new_database(empty=True), tmp_path_factory.mktemp("pair"))
     try:
         nodes.workers(4)
-        nodes.join("k1", "k2")
+        nodes.join("k1", "k2", more="[metrics]\nenabled = true")
         nodes.apply("k1")
         nodes.until_runs(*IDS)
         yield nodes
@@ -208,6 +209,32 @@ def test_each_node_tells_of_cordons_and_moves_and_the_metrics_count_them(pair: N
             lambda: any(f"{moved} was placed on node k2 (before: k1)" in each for each in events(pair, name)),  # noqa: B023
             "the move",
         )
+
+
+def test_the_metrics_of_a_node_have_its_renewals_and_how_late_its_history_is(
+    pair: Nodes,
+) -> None:
+    until_all_run(pair)
+    found = metrics_of(pair, "k1")
+    assert found["rekindle_lease_renew_seconds_count"] > 0
+    until(
+        lambda: metrics_of(pair, "k1")["rekindle_ship_lag_seconds"] == 0.0, "all of the history to be shipped"
+    )
+    (leader,) = (name for name in ("k1", "k2") if metrics_of(pair, name)["rekindle_leader"])
+    until(lambda: 'rekindle_node_suspicion_p{node="k2"}' in metrics_of(pair, leader), "the suspicions")
+
+
+def metrics_of(nodes: Nodes, name: str) -> dict[str, float]:
+    """The metrics of a node, by name and labels."""
+    path = str(nodes.folder / name / "control.sock")
+    text = subprocess.run(
+        ["curl", "-sS", "--max-time", "20", "--unix-socket", path, "http://rekindle/metrics"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    lines = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
+    return {key: float(value) for key, _, value in lines}
 
 
 def test_a_lost_node_is_an_alert_until_it_is_back(pair: Nodes) -> None:

@@ -18,10 +18,12 @@ from tests.processes.waiting import eventually
 
 from rekindle.actors import Status, System, WorkerSpec
 from rekindle.actors.deaths.death import Cause
+from rekindle.actors.facts.node_figures import NodeFigures
 from rekindle.actors.gateways.control import ControlServer
 from rekindle.actors.gateways.gateway_errors import MissingExtraError
 from rekindle.actors.gateways.gateway_state import GatewayState
 from rekindle.actors.gateways.metrics import Metrics
+from rekindle.actors.gateways.metrics.families import _figures
 from rekindle.actors.spec.program import command
 
 W = "worker:tag:0"
@@ -135,3 +137,20 @@ def test_a_missing_extra_is_named_with_what_installs_it(
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rekindle-supervisor\[metrics\]'"):
         SystemWithMetrics(run(sleeper(W)), tmp_path)
+
+
+def test_a_node_of_a_cluster_shows_its_lease_its_history_and_the_suspicions_of_the_leader() -> None:
+    figures = NodeFigures()
+    figures.renewals.took(0.004)
+    figures.suspicions = {"k1": 1.0, "k2": 2e-7}
+    shown = {
+        (each.name, *each.labels.values()): each.value
+        for family in _figures(figures)
+        for each in family.samples
+    }
+    assert shown["rekindle_lease_renew_seconds_count",] == 1
+    assert shown["rekindle_lease_renew_seconds_bucket", "0.005"] == 1
+    assert shown["rekindle_ship_lag_seconds",] == 0
+    assert shown["rekindle_node_suspicion_p", "k2"] == 2e-7
+    figures.unshipped_since_ms = 1_000
+    assert figures.ship_lag_s(now_wall_ms=3_500) == 2.5

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ...facts.records import RECENT_DEATHS, RememberedWorker
-from ..facts.tenures import Tenure
+from ..facts.tenures import Tenure, TenureEnd
 
 
 def carried(tenures: Iterable[Tenure]) -> RememberedWorker:
@@ -76,3 +76,10 @@ def merged(stored: Tenure | None, news: Tenure) -> Tenure:
         last_generation=max(stored.last_generation, news.last_generation),
         noted=max(stored.noted, news.noted),
     )
+
+
+def late_restarts(stored: Tenure | None, after: Tenure) -> int:
+    """How many restarts news have added to a tenure whose node was declared lost before."""
+    if stored is None or stored.how is not TenureEnd.LOST:
+        return 0
+    return max(0, after.restarts - stored.restarts)

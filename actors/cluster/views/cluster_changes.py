@@ -17,6 +17,7 @@ from ...messages import (
     NodeJoined,
     NodeLeft,
     NodeLost,
+    NodeParoled,
     NodeSuspected,
     NodeUncordoned,
     WorkerMoved,
@@ -127,11 +128,13 @@ def _of_node(before: Node, after: Node, leads: bool) -> Iterator[ClusterEvent]:
             yield NodeCordoned(name, reason, by)
         case NodeState.SUSPECT if before.state is not NodeState.SUSPECT:
             yield NodeSuspected(name, reason, leads)
-        case NodeState.DRAINING if before.state is NodeState.SUSPECT and not by:
-            yield NodeConvicted(name, reason)
+        case NodeState.CONVICTED if before.state is not NodeState.CONVICTED:
+            yield NodeConvicted(name, reason, leads)
+        case NodeState.PAROLED if before.state is not NodeState.PAROLED:
+            yield NodeParoled(name, reason)
         case NodeState.DRAINING if before.state is not NodeState.DRAINING:
             yield NodeDraining(name, reason, by)
-        case NodeState.UP if before.state is NodeState.SUSPECT:
+        case NodeState.UP if before.state in (NodeState.SUSPECT, NodeState.CONVICTED, NodeState.PAROLED):
             yield NodeAcquitted(name)
         case NodeState.UP if before.state in (NodeState.CORDONED, NodeState.DRAINING):
             yield NodeUncordoned(name)

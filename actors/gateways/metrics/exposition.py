@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ...facts.commit_times import CommitTimes
+from ...facts.node_figures import NodeFigures
 from ...messages import NodeStatus
 from ...messages.topics import ALL_EVENTS
 from ..gateway_errors import MissingExtraError
@@ -23,6 +24,14 @@ class MetricsSource(Operator, Protocol):
 
     def commit_times(self) -> CommitTimes:
         """How long commits took."""
+        ...
+
+
+class ClusterSource(Operator, Protocol):
+    """What the metrics need of a node of a cluster."""
+
+    def figures(self) -> NodeFigures | None:
+        """What this node measures of itself, once it knows its cluster."""
         ...
 
 
@@ -52,7 +61,7 @@ class Metrics:
 
         self._source = source
         self._identity = identity
-        self.cluster: Operator | None = None
+        self.cluster: ClusterSource | None = None
         """Answers for the whole cluster, if the supervisor is a node of one."""
         self._counts = EventCounts()
         self._depths = QueueDepths(lambda: source.jobs.stats())
@@ -86,13 +95,14 @@ class Metrics:
         )
         yield from families(scrape)
 
-    def _cluster(self) -> tuple[tuple[NodeStatus, ...], int]:
-        """The nodes, and how many workers have none."""
+    def _cluster(self) -> tuple[tuple[NodeStatus, ...], int, NodeFigures | None]:
+        """The nodes, how many workers have none, and what this one measures."""
         cluster = self._source if self.cluster is None else self.cluster
         nodes = cluster.nodes()
         if not nodes:
-            return (), 0
-        return nodes, sum(each.node is None for each in cluster.report().workers)
+            return (), 0, None
+        figures = None if self.cluster is None else self.cluster.figures()
+        return nodes, sum(each.node is None for each in cluster.report().workers), figures
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: the supervisor may not have started at registration."""

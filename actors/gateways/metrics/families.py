@@ -6,6 +6,7 @@ rate for that death.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
@@ -16,6 +17,7 @@ from ...deaths.death import Cause
 from ...facts.commit_times import CommitTimes
 from ...facts.health_status import ShownStatus
 from ...facts.jobs import JobState, QueueStats
+from ...facts.node_figures import NodeFigures
 from ...messages import (
     Budget,
     ClusterEvent,
@@ -38,7 +40,7 @@ from .event_counts import EventTotals
 
 LIMITS = ("window", "lifetime", "consecutive")
 _WORKER = ["worker", "group"]
-NODE_STATES = ("up", "cordoned", "suspect", "draining", "lost", "left")
+NODE_STATES = ("up", "cordoned", "suspect", "convicted", "paroled", "draining", "lost", "left")
 _OF_CLUSTERS = get_args(ClusterEvent)
 """Shown once they happen: without a cluster they never do."""
 
@@ -56,6 +58,8 @@ class Scrape:
     nodes: tuple[NodeStatus, ...] = ()
     """The nodes of the cluster; none without one."""
     unplaced: int = 0
+    figures: NodeFigures | None = None
+    """What this node measures of its ties to the cluster."""
 
 
 def families(scrape: Scrape) -> Iterator[Metric]:
@@ -152,10 +156,7 @@ def _store(scrape: Scrape) -> Iterator[Metric]:
     yield _gauge(
         "rekindle_store_unsaved_records", "Records that are not persisted yet.", scrape.report.unsaved
     )
-    commits = HistogramMetricFamily("rekindle_store_commit_seconds", "Duration of commits.")
-    buckets = [(_bound(bound), count) for bound, count in scrape.commits.cumulative()]
-    commits.add_metric([], buckets=buckets, sum_value=scrape.commits.total_s)
-    yield commits
+    yield _histogram("rekindle_store_commit_seconds", "Duration of commits.", scrape.commits)
     yield _gauge(
         "rekindle_event_last_id", "The number of the latest published event.", scrape.counted.last_event_id
     )
@@ -216,6 +217,20 @@ def _cluster(scrape: Scrape) -> Iterator[Metric]:
     yield from (moves, fenced, _gauge("rekindle_engine_up", "1 while the engine answers.", engine))
     is_up = happened[event_type(SharedDatabaseAway)] <= happened[event_type(SharedDatabaseBack)]
     yield _gauge("rekindle_shared_database_up", "1 while this node reaches its cluster's database.", is_up)
+    if scrape.figures is not None:
+        yield from _figures(scrape.figures)
+
+
+def _figures(figures: NodeFigures) -> Iterator[Metric]:
+    text = "From the moment in which a renewal of the lease is sent to its answer."
+    yield _histogram("rekindle_lease_renew_seconds", text, figures.renewals)
+    text = "Age of the oldest event of this node that the shared database lacks."
+    yield _gauge("rekindle_ship_lag_seconds", text, figures.ship_lag_s(time.time_ns() // 1_000_000))
+    text = "How probable the deaths of workers on a node are by chance, as the leading node sees it."
+    suspicion = GaugeMetricFamily("rekindle_node_suspicion_p", text, labels=["node"])
+    for node, p in sorted(figures.suspicions.items()):
+        suspicion.add_metric([node], p)
+    yield suspicion
 
 
 def _left(budget: Budget) -> tuple[float, float, float]:
@@ -235,6 +250,13 @@ def _labels(worker: WorkerStatus) -> list[str]:
 
 def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=float(value))
+
+
+def _histogram(name: str, text: str, times: CommitTimes) -> Metric:
+    family = HistogramMetricFamily(name, text)
+    buckets = [(_bound(bound), count) for bound, count in times.cumulative()]
+    family.add_metric([], buckets=buckets, sum_value=times.total_s)
+    return family
 
 
 def _by_worker(name: str, text: str, values: Iterable[tuple[WorkerStatus, float]]) -> Metric:

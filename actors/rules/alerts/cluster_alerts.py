@@ -19,6 +19,8 @@ from ...messages import (
     NodeSuspected,
     SharedDatabaseAway,
     SharedDatabaseBack,
+    ShipCaughtUp,
+    ShipLagged,
     WorkerMoved,
     WorkerUnplaced,
     WorkerUnwanted,
@@ -35,9 +37,10 @@ def heard_of_cluster(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
         case NodeSuspected(node=node, reason=reason, leads=True):
             text = f"workers die on node {node} more than elsewhere"
             return raised(book, f"node:{node}", AlertKind.NODE, Severity.WARNING, text, reason, now_wall_ms)
-        case (
-            NodeJoined(node=node) | NodeLeft(node=node) | NodeAcquitted(node=node) | NodeConvicted(node=node)
-        ):
+        case NodeConvicted(node=node, reason=reason, leads=True):
+            text = f"workers die because of node {node}; they move to other nodes"
+            return raised(book, f"node:{node}", AlertKind.NODE, Severity.CRITICAL, text, reason, now_wall_ms)
+        case NodeJoined(node=node) | NodeLeft(node=node) | NodeAcquitted(node=node):
             return resolved(book, [book.active(f"node:{node}", AlertKind.NODE)], now_wall_ms)
         case WorkerUnplaced(component_id=id_, reason=reason, leads=True):
             text = "no node of the cluster takes it"
@@ -53,6 +56,12 @@ def heard_of_cluster(book: Book, event: Event, now_wall_ms: int) -> AlertStep:
             text = "the database of the cluster is unavailable; workers run, but none is placed or moved"
             kind = AlertKind.SHARED_DATABASE
             return raised(book, None, kind, Severity.CRITICAL, text, reason, now_wall_ms)
+        case ShipLagged(node=node) if book.active(None, AlertKind.SHARED_DATABASE) is None:
+            text = f"the database of the cluster lacks the latest history of node {node}"
+            reason = "if this machine is lost now, its latest deaths are not known elsewhere"
+            return raised(book, None, AlertKind.SHIP_LAG, Severity.WARNING, text, reason, now_wall_ms)
+        case ShipCaughtUp():
+            return resolved(book, [book.active(None, AlertKind.SHIP_LAG)], now_wall_ms)
         case SharedDatabaseBack():
             return resolved(book, [book.active(None, AlertKind.SHARED_DATABASE)], now_wall_ms)
         case _:

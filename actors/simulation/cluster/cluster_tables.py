@@ -38,7 +38,7 @@ from ...cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
 from ...cluster.facts.wishes import Wanted, Wish
 from ...cluster.rules.fencing_tokens import next_epoch
 from ...cluster.rules.quorum import may_be_declared_lost
-from ...cluster.rules.tenure_counters import merged
+from ...cluster.rules.tenure_counters import late_restarts, merged
 from .suspect_tables import SuspectTables
 
 
@@ -62,7 +62,6 @@ class ClusterTables:
             BeginRelease: self._begin_release,
             GiveBack: self._give_back,
             NoteUnplaced: self._note_unplaced,
-            KeepTenure: self._keep_tenure,
             SetNodeState: self._set_node_state,
             GiveRuling: self.suspects.give,
             Overrule: self.suspects.overrule,
@@ -200,6 +199,8 @@ class ClusterTables:
 
     def change(self, change: Change, now_ms: int) -> Changed:
         """Try one guarded statement."""
+        if isinstance(change, KeepTenure):
+            return Changed(change=change, applied=True, late=self._keep_tenure(change))
         applied = self._changes[type(change)](change, now_ms)
         known = self.assignments.get(getattr(change, "component_id", ""))
         return Changed(change=change, applied=applied, assignments=() if known is None else (known,))
@@ -275,7 +276,7 @@ class ClusterTables:
         known = self.assignments.get(change.component_id)
         if known is None or (known.epoch, known.node_id) != (change.epoch, change.node_id):
             return False
-        self._keep_tenure(KeepTenure(change.tenure), now_ms)
+        self._keep_tenure(KeepTenure(change.tenure))
         self._end_tenure(known, now_ms, TenureEnd.RELEASED)
         refused = {**known.refused, change.node_id: change.refused} if change.refused else known.refused
         freed = replace(known, node_id=None, phase=Phase.UNPLACED, reason=change.reason, since_ms=now_ms)
@@ -289,14 +290,14 @@ class ClusterTables:
         self._assign(replace(known, reason=change.reason))
         return True
 
-    def _keep_tenure(self, change: KeepTenure, now_ms: int) -> bool:
+    def _keep_tenure(self, change: KeepTenure) -> int:
         news = change.tenure
         known = self.tenures.setdefault(news.component_id, {})
         before = known.get(news.epoch)
         after = known[news.epoch] = merged(before, news)
         if after.done_ms is not None and (before is None or before.done_ms is None):
             self._finish_task(after)
-        return True
+        return late_restarts(before, after)
 
     def _finish_task(self, tenure: Tenure) -> None:
         """Want a task no longer that is done under its latest epoch."""

@@ -6,8 +6,10 @@ from rekindle.worker.plain_text import span
 
 from ...messages import (
     ClusterEvent,
+    CountersRefunded,
     EngineAway,
     EngineBack,
+    LateDeathsMerged,
     LeaderChanged,
     LeaseLost,
     LeaseRegained,
@@ -19,10 +21,14 @@ from ...messages import (
     NodeJoined,
     NodeLeft,
     NodeLost,
+    NodeParoled,
     NodeSuspected,
     NodeUncordoned,
+    OutageHeld,
     SharedDatabaseAway,
     SharedDatabaseBack,
+    ShipCaughtUp,
+    ShipLagged,
     WorkerMoved,
     WorkerUnplaced,
     WorkerUnwanted,
@@ -45,6 +51,20 @@ def cluster_sentence(event: ClusterEvent) -> Sentence:
             return Sentence("lease", text, Level.ERROR)
         case LeaseRegained(node=node):
             return Sentence("lease", f"node {node} has its lease again", Level.SUCCESS)
+        case OutageHeld(node=node, agreed=agreed, members=members):
+            text = f"node {node} keeps its workers: {agreed} of {members} nodes agree"
+            return Sentence("lease", f"the shared database is unavailable; {text}", Level.WARNING)
+        case CountersRefunded(restarts=restarts):
+            return Sentence("place", f"{_restarts(restarts)} no longer count: a node caused them")
+        case LateDeathsMerged(node=node, restarts=restarts):
+            counts = "counts" if restarts == 1 else "count"
+            return Sentence("place", f"{_restarts(restarts)} on node {node} became known late, and {counts}")
+        case ShipLagged(node=node, for_s=for_s):
+            text = f"the shared database has the history of node {node} only up to {span(for_s * 1000)} ago"
+            return Sentence("cluster", text, Level.WARNING)
+        case ShipCaughtUp(node=node):
+            text = f"the shared database has the whole history of node {node} again"
+            return Sentence("cluster", text, Level.SUCCESS)
         case LeaderChanged(node=None):
             return Sentence(
                 "cluster", "no node leads the cluster: workers are neither placed nor moved", Level.WARNING
@@ -74,6 +94,7 @@ _NodeEvent = (
     | NodeSuspected
     | NodeAcquitted
     | NodeConvicted
+    | NodeParoled
 )
 
 
@@ -99,10 +120,16 @@ def _node_sentence(event: _NodeEvent) -> Sentence:
             return Sentence("node", f"node {node} is suspect: {reason}", Level.WARNING)
         case NodeAcquitted(node=node):
             return Sentence("node", f"node {node} is trusted again", Level.SUCCESS)
+        case NodeParoled(node=node, reason=reason):
+            return Sentence("node", f"node {node} is on parole: {reason}")
         case NodeConvicted(node=node, reason=reason):
             return Sentence(
                 "node", f"workers die because of node {node}: {reason}; they move to other nodes", Level.ERROR
             )
+
+
+def _restarts(count: int) -> str:
+    return "1 restart" if count == 1 else f"{count} restarts"
 
 
 def _why(reason: str, by: str) -> str:

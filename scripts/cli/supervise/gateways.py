@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rekindle.actors import System
     from rekindle.actors.gateways.http import HttpServer
     from rekindle.actors.gateways.metrics import Metrics
+    from rekindle.actors.gateways.metrics.exposition import ClusterSource
     from rekindle.actors.gateways.operator import Operator
     from rekindle.actors.gateways.settings.http_settings import HttpSettings
     from rekindle.actors.gateways.settings.sink_settings import SinkSettings
@@ -62,7 +63,7 @@ class EventGateways:
 
             self._metrics = Metrics(fleet, server)
 
-    def measure_cluster(self, operator: Operator) -> None:
+    def measure_cluster(self, operator: ClusterSource) -> None:
         """Let the metrics tell of the cluster, as this operator sees it."""
         if self._metrics is not None:
             self._metrics.cluster = operator

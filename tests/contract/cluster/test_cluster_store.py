@@ -438,8 +438,9 @@ def test_late_news_of_a_tenure_are_merged(cluster: Cluster) -> None:
     ended = Tenure(component_id=W, epoch=1, node_id="k", restarts=4, noted=9, ended_ms=5, how=TenureEnd.LOST)
     cluster.change(KeepTenure(ended))
     cluster.wish()
-    cluster.change(KeepTenure(Tenure(component_id=W, epoch=1, node_id="k", restarts=5, noted=12)))
-    cluster.change(KeepTenure(Tenure(component_id=W, epoch=1, node_id="k", restarts=3, noted=7)))
+    news = [Tenure(component_id=W, epoch=1, node_id="k", restarts=5, noted=12)]
+    news += [news[0], Tenure(component_id=W, epoch=1, node_id="k", restarts=3, noted=7)]
+    assert [cluster.change(KeepTenure(each)).late for each in news] == [1, 0, 0]
     (found,) = cluster.read().tenures
     assert (found.restarts, found.how, found.noted) == (5, TenureEnd.LOST, 12)
 

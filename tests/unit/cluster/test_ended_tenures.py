@@ -9,6 +9,7 @@ from tests.unit.cluster.leases import DATABASE_MS, T, the_answer
 
 from rekindle.actors.cluster.agent import Agent
 from rekindle.actors.cluster.cluster_messages import (
+    Changed,
     GiveBack,
     Joined,
     JournalShipped,
@@ -22,8 +23,11 @@ from rekindle.actors.cluster.cluster_messages import (
 from rekindle.actors.cluster.courier import Courier
 from rekindle.actors.cluster.courier_messages import TenureBegan
 from rekindle.actors.cluster.facts.nodes import Node
+from rekindle.actors.cluster.facts.promises import PromiseAsked, PromiseGot
 from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure
 from rekindle.actors.cluster.facts.wishes import Wish
+from rekindle.actors.facts.node_figures import NodeFigures
+from rekindle.actors.messages import LateDeathsMerged, OutageHeld
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 
 W, NODE = "worker:web:0", Node(id="n", name="n", boot_id="b")
@@ -51,16 +55,20 @@ class AnAgent:
 
     def __init__(self) -> None:
         self.runtime = SimulationRuntime()
-        self.store, self.host = Notes(), Notes()
+        self.store, self.host, self.peers = Notes(), Notes(), Notes()
+        self.said: list[object] = []
+        self.figures = NodeFigures()
         self.ref = self.runtime.start(
             Agent,
             NODE,
             T,
             runtime=self.runtime,
             store=self.store,
-            peers=Notes(),
+            peers=self.peers,
             host=self.host,
             nonce=lambda: "1",
+            announce=self.said.append,
+            figures=self.figures,
         )
         self.tell(JournalShipped())
         self.tell(Joined(node=replace(NODE, life="1", incarnation=1), now_ms=DATABASE_MS))
@@ -113,3 +121,41 @@ def test_a_courier_keeps_what_it_counted_when_an_epoch_begins_again() -> None:
         ref.tell(TenureBegan(tenure))
         runtime.settle()
     assert [each.tenure for each in store.of(KeepTenure)] == [NEW, NEW]
+
+
+def a_promise(asked: PromiseAsked) -> PromiseGot:
+    """The answer of a member that promises."""
+    return PromiseGot(
+        member=asked.member, member_incarnation=1, asker=NODE.id, nonce=asked.nonce, granted=True
+    )
+
+
+def test_an_agent_says_once_in_an_outage_that_promises_keep_its_workers() -> None:
+    agent = AnAgent()
+    agent.renewed()
+    for _ in range(2):
+        agent.runtime.run_for(2.0)  # the database does not answer
+        for asked in agent.peers.of(PromiseAsked)[-2:]:
+            agent.tell(a_promise(asked))
+    assert agent.said == [OutageHeld(NODE.name, 2, 3)]
+    agent.renewed()
+    assert agent.figures.renewals.cumulative()[-1][1] >= 2
+
+
+def test_a_courier_tells_of_restarts_that_became_known_after_the_loss_of_its_node() -> None:
+    runtime, said = SimulationRuntime(), list[object]()
+    ref = runtime.start(
+        Courier,
+        "n",
+        runtime=runtime,
+        store=Notes(),
+        journal=Notes(),
+        epochs={},
+        agent=Notes,
+        node="k1",
+        announce=said.append,
+    )
+    for late in (0, 2):
+        ref.tell(Changed(change=KeepTenure(NEW), applied=True, late=late))
+    runtime.settle()
+    assert said == [LateDeathsMerged(W, "k1", 2)]

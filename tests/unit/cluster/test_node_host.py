@@ -15,7 +15,7 @@ from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.errors import ConfigurationError, RequestRefusedError, RequestTimeoutError
 from rekindle.actors.facts.records import RememberedWorker
-from rekindle.actors.messages import Event, FenceWorkers, RemoveWorker
+from rekindle.actors.messages import CountersRefunded, Event, FenceWorkers, RemoveWorker
 from rekindle.actors.simulation.simulation_runtime import VirtualClock
 
 W = "worker:web:0"
@@ -47,6 +47,7 @@ class HostCase:
     def __init__(self, error: Exception | None = None, takes_s: float = 0.0) -> None:
         self.clock, self.supervisor, self.agent, self.courier = VirtualClock(), Told(), Told(), Told()
         self.error, self.takes_s = error, takes_s
+        self.said: list[Event] = []
         self.host = NodeHost(
             self,
             node_id="n",
@@ -75,7 +76,8 @@ class HostCase:
         """There is no guardian."""
 
     def announce(self, event: Event) -> None:
-        """Nothing hears of it."""
+        """Keep what is said."""
+        self.said.append(event)
 
     def start(self) -> None:
         """Order the start of a worker."""
@@ -121,3 +123,13 @@ def test_a_worker_that_is_added_after_the_end_of_the_right_is_killed() -> None:
     fenced = [FenceWorkers(), RemoveWorker(W, moves=True)]
     assert told == [*fenced, *fenced]
     case.host.close()
+
+
+def test_restarts_that_no_longer_count_are_told_to_the_supervisor_and_to_people() -> None:
+    case = HostCase()
+    case.start()
+    case.said.clear()
+    case.host.refund(W, 5, 2)
+    case.host.refund(W, 4, 2)  # a former epoch
+    case.host.close()
+    assert case.said == [CountersRefunded(W, 2)]

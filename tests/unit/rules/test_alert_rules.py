@@ -15,13 +15,19 @@ from rekindle.actors.messages import (
     JobConvicted,
     LogInterrupted,
     LogResumed,
+    NodeAcquitted,
+    NodeConvicted,
     NodeJoined,
     NodeLost,
+    NodeParoled,
+    NodeSuspected,
     PauseBegan,
     PauseEnded,
     ResourceEased,
     SharedDatabaseAway,
     SharedDatabaseBack,
+    ShipCaughtUp,
+    ShipLagged,
     StartsHindered,
     StartsResumed,
     StoreDegraded,
@@ -357,3 +363,23 @@ def test_a_node_that_cannot_reach_the_database_of_its_cluster_raises_an_alert_un
     assert [each.alert.kind for each in told.changes] == [AlertKind.SHARED_DATABASE]
     (over,) = after(SharedDatabaseBack(), book=told.book).changes
     assert over.happening is Happening.RESOLVED
+
+
+def test_a_convicted_node_is_a_critical_alert_until_it_is_trusted_again() -> None:
+    told = after(NodeSuspected("k2", "5 of 6 died", leads=True))
+    told = after(NodeConvicted("k2", "5 of 6 died", leads=True), book=told.book)
+    assert [(each.alert.kind, each.alert.severity) for each in told.changes] == [
+        (AlertKind.NODE, Severity.CRITICAL)
+    ]
+    assert after(NodeParoled("k2", "a canary"), book=told.book).changes == ()
+    (over,) = after(NodeAcquitted("k2"), book=told.book).changes
+    assert over.happening is Happening.RESOLVED
+
+
+def test_a_history_that_is_shipped_too_late_is_an_alert_unless_the_database_is_away() -> None:
+    told = after(ShipLagged("k1", 31.0))
+    assert [each.alert.kind for each in told.changes] == [AlertKind.SHIP_LAG]
+    (over,) = after(ShipCaughtUp("k1"), book=told.book).changes
+    assert over.happening is Happening.RESOLVED
+    away = after(SharedDatabaseAway("refused"))
+    assert after(ShipLagged("k1", 31.0), book=away.book).changes == ()

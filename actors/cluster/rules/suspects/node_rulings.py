@@ -19,7 +19,7 @@ from ...facts.tenures import Phase
 from ...facts.wishes import Wanted, Wish
 from ..fleet import Fleet, Occupancy
 from ..placement import misfit
-from .suspicion import Ruling, WorkerLife, notices, releases, rulings
+from .suspicion import Ruling, WorkerLife, evidence, notices, releases, rulings
 
 SuspectMode = Literal["act", "tell", "off"]
 
@@ -33,6 +33,17 @@ def given(read: ClusterRead, fleet: Fleet, mode: SuspectMode) -> tuple[GiveRulin
         GiveRuling(node_id=each.node, number=numbers[each.node] + 1, case=each.case, why=each.why)
         for each in _rulings(read, fleet, cases, mode)
     )
+
+
+def chances(read: ClusterRead, fleet: Fleet) -> dict[str, float]:
+    """By the name of each node: how probable the deaths there are by chance; 1 without any."""
+    lives, now = judged(read.lives, fleet), read.now_ms / 1000
+    dying = {life.node for life in lives if life.died}
+    return {
+        node.name: evidence(lives, node.id, now).p if node.id in dying else 1.0
+        for node in fleet.nodes.values()
+        if node.state.is_member
+    }
 
 
 def cases_of(fleet: Fleet, latest: Mapping[str, KeptRuling]) -> dict[str, Case]:

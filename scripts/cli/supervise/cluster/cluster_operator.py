@@ -21,6 +21,7 @@ from rekindle.actors.cluster.facts.nodes import Node
 from rekindle.actors.cluster.facts.tenures import Assignment
 from rekindle.actors.cluster.views.whole_cluster import nodes, whole
 from rekindle.actors.deaths.crash_bundle import Bundle
+from rekindle.actors.facts.node_figures import NodeFigures
 from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.facts.runs import Run
 from rekindle.actors.messages import NodeStatus, StatusReport, StopResult, WorkerStatus
@@ -44,6 +45,7 @@ class ClusterMembership(NamedTuple):
     node: Node
     link: NodeLink
     orders: OrderDesk
+    figures: NodeFigures
 
 
 class ClusterOperator:
@@ -68,6 +70,10 @@ class ClusterOperator:
         """The nodes of the cluster."""
         seen = self._seen()
         return () if seen is None else nodes(*seen)
+
+    def figures(self) -> NodeFigures | None:
+        """What this node measures of itself, once it knows its cluster."""
+        return None if self.membership is None else self.membership.figures
 
     def status(self, component_id: str, /) -> WorkerStatus:
         """One worker."""
@@ -286,8 +292,7 @@ class ClusterOperator:
 
     def _looks(self) -> RemoteLooks:
         assert self.membership is not None
-        node, link, orders = self.membership
-        return RemoteLooks(node, link, orders)
+        return RemoteLooks(self.membership.node, self.membership.link, self.membership.orders)
 
     def _where(self, component_id: str) -> Whereabouts:
         seen = self._seen()

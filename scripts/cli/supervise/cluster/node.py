@@ -25,6 +25,7 @@ from rekindle.actors.cluster.history_courier import HistoryCourier
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.cluster.rules.lease import terms
 from rekindle.actors.errors import StoreUnavailableError
+from rekindle.actors.facts.node_figures import NodeFigures
 from rekindle.actors.gateways.peers.udp import UdpPeers, digest
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.ports import Store
@@ -108,7 +109,7 @@ class ClusterNode:
         assert isinstance(fleet, NodeFleet)
         fleet.share_jobs(jobs, journal)
         self._jobs = jobs
-        self._runtime = ThreadRuntime()
+        self._runtime, self._figures = ThreadRuntime(), NodeFigures()
         machine = _machine(config, settings, self._peers.address, fleet.mark)
         self._engine = engine_of(settings, secret, machine, config.state_dir, lambda: self._coordinator)
         for spec in self._engine.specs:
@@ -119,7 +120,7 @@ class ClusterNode:
         self._link = orders.link = NodeLink(
             desk, fleet, orders.carry_out, node_id=machine.id, unplaced_after_s=settings.unplaced_after_s
         )
-        operator.membership = ClusterMembership(machine, self._link, orders)
+        operator.membership = ClusterMembership(machine, self._link, orders, self._figures)
 
     @property
     def agent(self) -> pykka.ActorRef[Any]:
@@ -139,6 +140,8 @@ class ClusterNode:
             epochs=stored(journal.load().meta),
             agent=lambda: self.agent,
             former_until_ms=note.former_ms,
+            node=machine.name,
+            announce=fleet.announce,
         )
         history = self._runtime.start(
             HistoryCourier,
@@ -149,6 +152,9 @@ class ClusterNode:
             epochs=stored(journal.load().meta),
             keep_days=config.retention.history_days,
             former_until_ms=note.former_ms,
+            node=machine.name,
+            announce=fleet.announce,
+            figures=self._figures,
         )
         host = NodeHost(
             fleet,
@@ -172,6 +178,8 @@ class ClusterNode:
             host=host,
             nonce=partial(secrets.token_hex, 16),
             clock=clock,
+            announce=fleet.announce,
+            figures=self._figures,
         )
         fleet.subscribe(courier, *TOPICS)
         fleet.subscribe(history, *HISTORY)
@@ -186,6 +194,7 @@ class ClusterNode:
             clock=clock,
             suspects=settings.suspects,
             announce=fleet.announce,
+            figures=self._figures,
         )
         logger.info(
             "cluster: node {} of {}, promises at {}", machine.name, settings.name, self._peers.address

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.tenures import Tenure, TenureEnd
-from rekindle.actors.cluster.rules.tenure_counters import carried, merged
+from rekindle.actors.cluster.rules.tenure_counters import carried, late_restarts, merged
 
 
 def a_tenure(epoch: int, restarts: int = 0, **fields: object) -> Tenure:
@@ -75,3 +75,11 @@ def test_news_may_arrive_in_any_order_and_more_than_once(news: list[Tenure]) -> 
         stored = merged(stored, each)
     assert stored is not None
     assert (stored.restarts, stored.streak) == (5, 5)
+
+
+def test_only_what_a_lost_node_tells_of_a_tenure_is_late() -> None:
+    lost = a_tenure(1, 2, how=TenureEnd.LOST)
+    assert late_restarts(lost, merged(lost, a_tenure(1, 5, noted=9))) == 3
+    assert late_restarts(lost, merged(lost, lost)) == 0
+    assert late_restarts(a_tenure(1, 2), a_tenure(1, 5)) == 0
+    assert late_restarts(None, a_tenure(1, 5)) == 0

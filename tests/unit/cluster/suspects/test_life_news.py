@@ -13,9 +13,12 @@ from rekindle.actors.cluster.history_courier import PAGE, HistoryCourier
 from rekindle.actors.cluster.rules.suspects.life_news import LifeBook, read
 from rekindle.actors.deaths.death import Action, Cause, Death, Exit
 from rekindle.actors.deaths.findings import Finding
+from rekindle.actors.facts.node_figures import NodeFigures
 from rekindle.actors.facts.records import EventPage, EventRecord
 from rekindle.actors.messages import (
     Event,
+    ShipCaughtUp,
+    ShipLagged,
     WorkerDied,
     WorkerPlaced,
     WorkerStarted,
@@ -134,10 +137,17 @@ class Database:
         )
 
 
-def shipped(events: Journal, database: Database, *, outage_s: float = 0.0) -> SimulationRuntime:
+def shipped(events: Journal, database: Database, *, outage_s: float = 0.0, **more: Any) -> SimulationRuntime:
     runtime = SimulationRuntime()
     ref = runtime.start(
-        HistoryCourier, "n", runtime=runtime, store=database, journal=events, epochs={}, keep_days=30.0
+        HistoryCourier,
+        "n",
+        runtime=runtime,
+        store=database,
+        journal=events,
+        epochs={},
+        keep_days=30.0,
+        **more,
     )
     database.is_up = not outage_s
     ref.tell(ShipDue())
@@ -178,3 +188,21 @@ def test_a_courier_that_begins_in_the_middle_of_a_life_finds_its_epoch_in_the_jo
     shipped(events, database)
     assert {generation: life.epoch for generation, life in database.lives.items()} == {1: 7, 2: 7}
     assert replace(database.lives[1], began_ms=0).ended_ms == 3000
+
+
+def test_a_history_that_the_database_lacks_for_long_is_told_once_and_when_it_has_all() -> None:
+    said: list[Event] = []
+    figures = NodeFigures()
+    shipped(many(3), Database(), outage_s=60.0, node="k1", announce=said.append, figures=figures)
+    (late, over) = said
+    assert isinstance(late, ShipLagged)
+    assert late.node == "k1"
+    assert late.for_s >= 30.0
+    assert over == ShipCaughtUp("k1")
+    assert figures.unshipped_since_ms is None
+
+
+def test_a_short_outage_of_the_database_is_no_late_history() -> None:
+    said: list[Event] = []
+    shipped(many(3), Database(), outage_s=10.0, announce=said.append)
+    assert said == []

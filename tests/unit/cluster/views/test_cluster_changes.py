@@ -20,6 +20,7 @@ from rekindle.actors.messages import (
     NodeJoined,
     NodeLeft,
     NodeLost,
+    NodeParoled,
     NodeSuspected,
     NodeUncordoned,
     WorkerMoved,
@@ -30,6 +31,7 @@ from rekindle.actors.messages import (
 from ..fleets import NOW_MS, node
 
 U, C, S, D = NodeState.UP, NodeState.CORDONED, NodeState.SUSPECT, NodeState.DRAINING
+CONVICTED, PAROLED = NodeState.CONVICTED, NodeState.PAROLED
 LOST, LEFT = NodeState.LOST, NodeState.LEFT
 
 
@@ -60,6 +62,12 @@ def after(before: SeenCluster, now: ClusterLook, own: str = "a") -> tuple[SeenCl
         (U, D, [NodeDraining("a", "why", "ann"), NodeDrained("a")]),
         (U, S, [NodeSuspected("a", "why", True)]),
         (S, U, [NodeAcquitted("a")]),
+        (S, CONVICTED, [NodeConvicted("a", "why", True)]),
+        (CONVICTED, PAROLED, [NodeParoled("a", "why")]),
+        (PAROLED, CONVICTED, [NodeConvicted("a", "why", True)]),
+        (PAROLED, U, [NodeAcquitted("a")]),
+        (CONVICTED, U, [NodeAcquitted("a")]),
+        (S, D, [NodeDraining("a", "why", "ann"), NodeDrained("a")]),
         (U, LOST, [NodeLost("a", "why", True)]),
         (LOST, U, [NodeJoined("a")]),
         (LOST, C, [NodeJoined("a"), NodeCordoned("a", "why", "ann")]),
@@ -75,12 +83,6 @@ def test_a_changed_state_of_a_node_is_an_event(
         changed = replace(changed, state_reason="why", state_by="ann")
     seen = watched(look(nodes=(node("a", before),)))
     assert after(seen, look(nodes=(changed,)))[1] == expected
-
-
-def test_suspicion_that_is_not_ended_by_an_operator_convicts() -> None:
-    seen = watched(look(at("a"), nodes=(node("a", S),)))
-    convicted = replace(node("a", D), state_reason="5 of 6 died")
-    assert after(seen, look(at("a"), nodes=(convicted,)))[1] == [NodeConvicted("a", "5 of 6 died")]
 
 
 def test_a_node_that_is_new_has_joined_and_one_that_is_forgotten_has_left() -> None:
