@@ -34,13 +34,11 @@ from ..settings.ray_attachment import Attachment
 from .agent_launch import connected, first_line, living_machines, started
 from .link_frames import Away, Keep, Machines, Order, RayMachine, Reserve, Reserved, WantAgent
 from .link_socket import connect
-from .reservations import NewGroup, OwnGroup, group_of, name_of, settle, why_not
+from .reservations import FREES_S, NewGroup, OwnGroup, group_of, has_machine, name_of, settle, why_not
 
 SPEAKS_S = 1.0
 HANGS_S = 3.0
 TICK_S = 0.02
-FREES_S = 3.0
-"""How long Ray may take until it gives away what was reserved for something else."""
 
 
 class PendingClaim(NamedTuple):
@@ -119,13 +117,13 @@ class RayLink:
                 self._start_agent(address)
 
     def _reserve(self, number: int, claim: RoomClaim) -> None:
+        if not has_machine(claim, self._machines):
+            self.say(Reserved(number))
+            return
         settlement = settle(self._groups(), (claim,), self._machines, all_=False)
         for id_ in settlement.remove:
             _remove(id_)
         group = settlement.kept.get(claim.component_id)
-        if group is None and not settlement.make:
-            self.say(Reserved(number, "Ray has no such machine now"))
-            return
         try:
             group = group or self._make(settlement.make[0])
         except (ValueError, RayError) as error:

@@ -27,6 +27,8 @@ FINEST = 1e-4
 """Ray counts in ten-thousandths."""
 SETTLES_S = 0.5
 """How long Ray may look for room: what was removed a moment ago is not free at once."""
+FREES_S = 3.0
+"""How long Ray may take until it gives away what was reserved for something else."""
 
 _RAYS_NAME = {"cpu": "CPU", "gpu": "GPU"}
 _NO_ROOM = ("NO_RESOURCES", "INFEASIBLE")
@@ -128,6 +130,15 @@ def machine_of(claim: RoomClaim, machines: Iterable[RayMachine]) -> RayMachine |
         if each.address == claim.engine_node and NODE_LABEL not in each.labels:
             at_address = each
     return at_address
+
+
+def has_machine(claim: RoomClaim, machines: Iterable[RayMachine]) -> bool:
+    """Whether Ray can judge a claim: it has the machine of its node now, or the claim is for any machine.
+
+    While the Ray of a node starts again, as all do after their head was away for a minute, the node lives by
+    its lease and has the capacity that it declares; the reservation is made when its Ray is back.
+    """
+    return claim.node_id is None or machine_of(claim, machines) is not None
 
 
 def request_of(claim: RoomClaim, machines: Iterable[RayMachine]) -> NewGroup | None:

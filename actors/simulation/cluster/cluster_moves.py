@@ -244,6 +244,8 @@ class ClusterScenario:
     """Those that the seed draws from."""
     groups: int = 1
     """How many groups the workers are copies of, in turn: g0, g1 …"""
+    slots: int | None = None
+    """How many workers a node has room for, as it declares; None: for all."""
     bound: int = 0
     """How many of the workers need a label that only n1 has."""
     everywhere: int = 0

@@ -206,7 +206,8 @@ class ClusterRun:
 
     def _wish(self, worker: str) -> Wish:
         is_bound = worker in self.scenario.worker_ids[: self.scenario.bound]
-        place = PlacePolicy(labels={"disk": "ssd"} if is_bound else {})
+        needs = {} if self.scenario.slots is None else {"slots": 1.0}
+        place = PlacePolicy(labels={"disk": "ssd"} if is_bound else {}, needs=needs)
         return Wish(component_id=worker, group=self.scenario.group_of(worker), spec="{}", place=place)
 
     def order(self, change: Change) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...cluster.agent import Agent
 from ...cluster.coordinator import Coordinator
 from ...cluster.courier_messages import ShipDue
-from ...cluster.facts.nodes import Node
+from ...cluster.facts.nodes import Node, Resources
 from ...cluster.history_courier import HistoryCourier
 from ...ports import Receiver
 from ..simulation_runtime import SimulationRuntime, VirtualClock
@@ -91,7 +91,7 @@ class VirtualNode:
         self.host = VirtualHost(run, self)
         self._agent = self.runtime.start(
             Agent,
-            Node(id=self.id, name=self.id, address=self.id, labels=run.scenario.labels_of(self.id)),
+            self._described(),
             run.terms,
             runtime=self.runtime,
             store=self.store,
@@ -120,6 +120,18 @@ class VirtualNode:
         )
         self._history.tell(ShipDue())
         run.wakes(self)
+
+    def _described(self) -> Node:
+        scenario = self._run.scenario
+        slots = {} if scenario.slots is None else {"slots": float(scenario.slots)}
+        return Node(
+            id=self.id,
+            name=self.id,
+            address=self.id,
+            labels=scenario.labels_of(self.id),
+            capacity=Resources(amounts=slots),
+            engine_node=self.id,
+        )
 
     def tell_courier(self) -> None:
         """Tell the courier of the history that the journal has news."""

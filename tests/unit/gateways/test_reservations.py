@@ -12,6 +12,7 @@ from rekindle.actors.gateways.ray.reservations import (
     amounts,
     bundle,
     group_of,
+    has_machine,
     name_of,
     request_of,
     settle,
@@ -48,6 +49,12 @@ def test_a_name_says_what_a_group_is_for() -> None:
     assert group_of("other", row) is None
     assert group_of("prod", row | {"state": "REMOVED"}) is None
     assert group_of("prod", row | {"name": "of a user of Ray"}) is None
+
+
+def test_ray_cannot_judge_a_claim_on_a_node_whose_machine_it_does_not_have() -> None:
+    assert has_machine(CLAIM, [K1])
+    assert not has_machine(CLAIM, [])
+    assert has_machine(replace(CLAIM, node_id=None), [])
 
 
 def test_a_machine_that_rekindle_has_not_started_is_found_by_its_address() -> None:

@@ -188,17 +188,16 @@ class OrderDesk:
         return actions[order.action](id_, **json.loads(order.arguments))
 
     def _seen(self, order: Order) -> object:
-        view, given = order.action.removeprefix(LOOK), json.loads(order.arguments)
+        view, given = order.action.removeprefix(LOOK), dict[str, Any](json.loads(order.arguments))
         if view not in VIEWS:
             raise RequestRefusedError(f"it does not know the question {view}: is its version older?")
-        if view == "logged":
-            given = {"query": msgspec.convert(given, LogQuery)}
         ids = given.pop("ids", [order.component_id])
         for id_ in ids:
             self._system.check(id_)
         numbers = given.pop("numbers", ())
+        named = {"query": msgspec.convert(given, LogQuery)} if view == "logged" else given
         look: Callable[..., object] = getattr(self._system, view)
-        return look(*ids, *numbers, **given)
+        return look(*ids, *numbers, **named)
 
     def _audit(self, order: Order, state: OrderState, result: str) -> None:
         is_done = state is OrderState.DONE
