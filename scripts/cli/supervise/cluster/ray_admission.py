@@ -13,15 +13,12 @@ from loguru import logger
 
 from rekindle.actors.gateways.gateway_errors import GatewayError, MissingExtraError
 from rekindle.actors.gateways.ray.attached_machines import Attached
-from rekindle.actors.gateways.ray.head_check import AWAY, REFUSED, is_reached
+from rekindle.actors.gateways.ray.head_check import is_reached, mismatch
 from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token, token_environment, write_private
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.ray_attachment import Attachment
 
 from ...config.file_tables import Cluster
-
-CHECK_S = 30.0
-"""For a machine that is busy; Ray takes a second to import."""
 
 
 def check_ray(settings: Cluster, state_dir: Path) -> None:
@@ -44,31 +41,11 @@ def check_ray(settings: Cluster, state_dir: Path) -> None:
     addresses = settings.join if settings.attached is None else (settings.attached.ray,)
     for address in addresses:
         if is_reached(address):
-            _ask(address, environment)
+            if (why := mismatch(address, environment)) is not None:
+                raise GatewayError(why)
             return
     if addresses:
         logger.warning("cluster: the head of Ray at {} does not answer yet", ", ".join(addresses))
-
-
-def _ask(address: str, environment: dict[str, str]) -> None:
-    module = "rekindle.actors.gateways.ray.head_check"
-    try:
-        found = subprocess.run(
-            [sys.executable, "-m", module, address],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=CHECK_S,
-        )
-    except subprocess.TimeoutExpired:
-        logger.warning("cluster: the head of Ray at {} does not answer yet", address)
-        return
-    said = found.stdout.strip().rpartition("\n")[2]
-    if found.returncode == REFUSED:
-        raise GatewayError(said or f"Ray cannot be used: {found.stderr.strip()[-300:]}")
-    if found.returncode == AWAY:
-        logger.warning("cluster: {}", said)
 
 
 def attach_all(attachment: Attachment) -> tuple[Attached, ...]:
