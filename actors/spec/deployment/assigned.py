@@ -30,7 +30,7 @@ class Assigned:
     epoch: int
     """The number of the assignment: each is larger than all before it."""
     after: int = 0
-    """The last generation of the worker on this node before it."""
+    """The generation from which its tokens are counted: `counted_after`."""
 
     def token(self, generation: int) -> int:
         """What a process shows to the outside: a newer process has a larger one, on whichever node.
@@ -43,6 +43,16 @@ class Assigned:
     def text(self) -> str:
         """How the journal of the node keeps it."""
         return f"{self.epoch} {self.after} {self.node}"
+
+
+def counted_after(last_generation: int) -> int:
+    """From which number of processes on the tokens of a new epoch are counted.
+
+    A number is used once on a node, so the number itself makes a token that no other process of the epoch
+    has, also if the journal loses where the epoch began. Only numbers that are too large for that, as those
+    taken from the clock, are counted from the last one.
+    """
+    return 0 if last_generation < STARTS // 2 else last_generation
 
 
 def stored(meta: Mapping[str, str]) -> dict[str, Assigned]:

@@ -21,7 +21,7 @@ from ...ports import Receiver
 from ...rules.restarts import RestartState
 from ...runtime.resilient_actor import tell
 from ...spec.deployment.assigned import META as EPOCH_META
-from ...spec.deployment.assigned import Assigned, stored
+from ...spec.deployment.assigned import Assigned, counted_after, stored
 from ...spec.policies.stop_policy import Urgency
 from ...spec.spec_changes import Changes, compare
 from ...spec.start_order import order_problem
@@ -132,7 +132,8 @@ class Declarations:
             return spec
         assigned = self._epochs.get(spec.id)
         if assigned is None or assigned.epoch != spec.assigned.epoch:
-            assigned = dataclasses.replace(spec.assigned, after=known.last_generation)
+            after = counted_after(known.last_generation)
+            assigned = dataclasses.replace(spec.assigned, after=after)
             tell(self._persistence, Persist((MetaSet(EPOCH_META + spec.id, assigned.text()),)))
             placed = WorkerPlaced(spec.id, assigned.node, assigned.epoch, known.restart_count)
             tell(self._persistence, placed)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.processes.fingerprints import Fingerprints
-from rekindle.actors.spec.deployment.assigned import META, STARTS, Assigned, stored
+from rekindle.actors.spec.deployment.assigned import META, STARTS, Assigned, counted_after, stored
 from rekindle.actors.spec.program import Command
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
@@ -36,6 +36,15 @@ def test_every_token_of_a_later_epoch_is_larger_than_all_of_an_earlier_one(
 def test_a_token_fits_into_a_column_of_64_bits(epoch: int, generation: int) -> None:
     """Epochs are milliseconds since 1970: they reach this limit in the year 2248."""
     assert 0 <= Assigned("k1", epoch).token(generation) < 1 << 63
+
+
+@pytest.mark.parametrize(
+    ("last", "after"), [(0, 0), (17, 0), (STARTS // 2 - 1, 0), (STARTS // 2, STARTS // 2), (1 << 41, 1 << 41)]
+)
+def test_tokens_are_counted_from_the_last_process_only_if_its_number_is_too_large(
+    last: int, after: int
+) -> None:
+    assert counted_after(last) == after
 
 
 @pytest.mark.parametrize("text", ["", "x 1 k1", "1", "1 y k1"])

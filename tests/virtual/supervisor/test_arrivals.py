@@ -9,7 +9,7 @@ from tests.virtual.conftest import SystemFactory
 from tests.virtual.simulated_system import SimulatedSystem, W, uptimes, worker
 
 from rekindle.actors.facts.health_status import ShownStatus
-from rekindle.actors.facts.records import RememberedWorker
+from rekindle.actors.facts.records import MetaSet, RememberedWorker
 from rekindle.actors.messages import (
     AddWorker,
     FenceWorkers,
@@ -21,6 +21,7 @@ from rekindle.actors.messages import (
     WorkerStopped,
     WorkerStopping,
 )
+from rekindle.actors.spec.deployment.assigned import META as EPOCH_META
 from rekindle.actors.spec.deployment.assigned import OF_THE_NODE, Assigned, stored
 from rekindle.actors.spec.worker_spec import WorkerSpec
 
@@ -90,6 +91,21 @@ def test_the_tokens_of_an_epoch_go_on_after_a_restart_of_the_supervisor(node: Si
         node.restart_application()
         node.start().run(1)
     assert tokens[0] < tokens[1] < Assigned("k2", 8).token(0)
+
+
+def test_no_token_is_given_twice_if_the_journal_has_lost_where_the_epoch_began(
+    node: SimulatedSystem,
+) -> None:
+    """As after a kill between the first start of a worker and the first commit about it."""
+    tokens = []
+    for _ in range(2):
+        node.tell(AddWorker(assigned(7), known=RememberedWorker()))
+        node.run(1)
+        tokens.append(stored(node.memory.load().meta)[W].token(node.status().generation))
+        node.memory.commit((MetaSet(EPOCH_META + W, None),))
+        node.restart_application()
+        node.start().run(1)
+    assert tokens[0] < tokens[1]
 
 
 def test_a_worker_that_moves_away_is_no_order_of_an_operator(node: SimulatedSystem) -> None:
