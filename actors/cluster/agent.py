@@ -289,8 +289,9 @@ class Agent(ResilientActor):
                 self._act(self._last)
 
     def _say_held(self, lease: Lease) -> None:
-        """Say once in an outage that it keeps its workers, if it has any."""
-        if not self._is_held and self._holdings.running:
+        """Say once in an outage that its workers run on by promises alone, if it has any."""
+        is_over = lease.right_until is None or self._clock.monotonic() >= lease.right_until
+        if is_over and not self._is_held and self._holdings.running:
             self._is_held = True
             agreed = max((len(each.promised) for each in self._rounds), default=0) + 1
             listed = {member for members in leases.possible_members(lease) for member in members}

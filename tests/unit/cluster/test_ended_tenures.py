@@ -133,11 +133,17 @@ def a_promise(asked: PromiseAsked) -> PromiseGot:
 def test_an_agent_says_once_in_an_outage_that_promises_keep_its_workers() -> None:
     agent = AnAgent()
     agent.renewed()
-    for _ in range(2):
-        agent.runtime.run_for(2.0)  # the database does not answer
+    said = []
+    for _ in range(10):
+        said.append(len(agent.said))
+        agent.runtime.run_for(0.5)  # the database does not answer
         for asked in agent.peers.of(PromiseAsked)[-2:]:
             agent.tell(a_promise(asked))
-    assert agent.said == [OutageHeld(NODE.name, 2, 3)]
+    assert said[:5] == [0, 0, 0, 0, 0], "its own right has not ended yet"
+    (held,) = agent.said
+    assert isinstance(held, OutageHeld)
+    assert (held.node, held.members) == (NODE.name, 3)
+    assert held.agreed in (2, 3)
     agent.renewed()
     assert agent.figures.renewals.cumulative()[-1][1] >= 2
 
