@@ -52,12 +52,12 @@ _REKINDLE = [sys.executable, "-c", "from rekindle.cli.main import main; main()"]
 
 def take() -> None:
     """Run the fleet and take every picture."""
-    with _fleet() as (link, state):
+    with _fleet() as (supervisor, link, state):
         terminal = asyncio.run(_terminal(str(state / "control.sock")))
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             for (name, width, height, hash_), theme in product(PAGES, THEMES):
-                _shoot(browser, link, name, (width, height), theme, hash_)
+                _shoot(browser, supervisor, link, name, (width, height), theme, hash_)
             _draw(browser, terminal, HERE / "top.png")
             browser.close()
 
@@ -87,6 +87,7 @@ def _draw(browser: Browser, svg: str, path: Path) -> None:
 
 def _shoot(
     browser: Browser,
+    supervisor: int,
     link: str,
     name: str,
     size: tuple[int, int],
@@ -106,10 +107,11 @@ def _shoot(
         page.keyboard.type("restart")
         page.wait_for_timeout(500)
     if name == "offline":
-        context.set_offline(True)
-        page.wait_for_selector('#live[data-state="lost"]', timeout=120_000)
+        os.kill(supervisor, signal.SIGSTOP)
+        page.wait_for_selector('#live[data-state="lost"]')
         page.wait_for_timeout(8500)  # it says for how long
     write(path, page.screenshot())
+    os.kill(supervisor, signal.SIGCONT)
     context.close()
     _tell(path)
 
@@ -119,7 +121,8 @@ def _tell(path: Path) -> None:
 
 
 @contextmanager
-def _fleet() -> Iterator[tuple[str, Path]]:
+def _fleet() -> Iterator[tuple[int, str, Path]]:
+    """Its pid, the link to its dashboard, and its state directory."""
     folder = Path(tempfile.mkdtemp(prefix="photos-"))
     file = Path(shutil.copy(HERE / "fleet.toml", folder))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'scripts' / 'import_root'}{os.pathsep}{ROOT}"}
@@ -143,7 +146,7 @@ def _fleet() -> Iterator[tuple[str, Path]]:
         told = _say(environment, "dashboard", "--operator", "--state", state)
         found = re.search(r"http://\S+", told)
         assert found is not None, told
-        yield found[0], folder / ".rekindle"
+        yield process.pid, found[0], folder / ".rekindle"
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
