@@ -36,6 +36,7 @@ from .run_entries import RunRecorded
 from .worker_facts import (
     WorkerFacts,
     begins_anew,
+    count_raises,
     follow_store,
     is_uncounted,
     let_end,
@@ -61,6 +62,8 @@ class Facts:
         self.paused_until: float | None = None
         self.shut_down_at: float | None = None
         self.an_actor_raised = False
+        self.raises: dict[str, int] = {}
+        """How often each actor is made to raise in this life of the supervisor."""
         self.most_starts: int | None = None
         """How many workers may start at the same time."""
         self.actors_are_heard = False
@@ -117,6 +120,7 @@ class Facts:
         self.is_up = True
         self.shut_down_at = None
         self.an_actor_raised = False
+        self.raises.clear()
         self.database_since = entry.at
         self.told_number = None
         self.open_breakers = set(self.stored_breakers)
@@ -279,11 +283,8 @@ class Facts:
     def _stored(self, entry: Stored) -> None:
         if entry.kind == "meta":
             self._meta(entry)
-            return
-        worker = self.workers.get(entry.worker or "")
-        if worker is None:
-            return
-        follow_store(worker, entry)
+        elif (worker := self.workers.get(entry.worker or "")) is not None:
+            follow_store(worker, entry)
 
     def _meta(self, entry: Stored) -> None:
         name, _, id_ = (entry.worker or "").partition(":")
@@ -306,8 +307,7 @@ class Facts:
 
     def _told(self, entry: EventPublished) -> None:
         self.told_number = entry.number if entry.number is not None else self.told_number
-        worker = self.workers.get(entry.worker or "")
-        if worker is None:
+        if (worker := self.workers.get(entry.worker or "")) is None:
             return
         match entry.event:
             case "status_changed":
@@ -332,8 +332,7 @@ class Facts:
             self.open_breakers.add(entry.about or "")
         elif entry.event == "breaker_closed":
             self.open_breakers.discard(entry.about or "")
-        worker = self.workers.get(entry.worker or "")
-        if worker is None:
+        if (worker := self.workers.get(entry.worker or "")) is None:
             return
         if entry.event == "status_changed":
             worker.was_healthy_since = worker.healthy_since if entry.old == "healthy" else None
@@ -368,6 +367,7 @@ class Facts:
     def _moved(self, entry: Moved) -> None:
         if entry.word == "actor_raises":
             self.an_actor_raised = True
+            count_raises(self.raises, entry.what)
         if entry.word == "set_clock":
             self._clock_is_off_s += float(entry.what.split()[-1])
             low, high = self.clock_range

@@ -204,6 +204,12 @@ def recycled(worker: WorkerFacts, at: float) -> None:
         worker.urgency = max(worker.urgency, 1)
 
 
+def count_raises(raises: dict[str, int], what: str) -> None:
+    """An actor is made to raise, as the words of the move say: `actor_raises monitor, times 3`."""
+    actor, _, times = what.removeprefix("actor_raises ").partition(", times ")
+    raises[actor] = raises.get(actor, 0) + int(times or 1)
+
+
 def let_end(worker: WorkerFacts) -> None:
     """From now on its end is not a death, nor is an end that is not decided on yet."""
     worker.is_ending = True

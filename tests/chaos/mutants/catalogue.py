@@ -324,4 +324,12 @@ CATALOGUE = (
     Mutant(groups.gives_up_members_that_do_not_depend, "limits_in_groups_at_random"),
     Mutant(groups.gives_up_one_member_only, "limits_in_groups_at_random"),
     Mutant(alerts.forgets_pauses_at_an_upgrade, "upgraded_crews_at_random"),
+    Mutant(health.gives_no_grace_to_a_recovery, "silence_at_random"),
+    Mutant(health.gives_a_recovery_its_whole_time_again, "silence_at_random"),
+    Mutant(health.gives_no_grace_after_a_pause, "silence_at_random"),
+    Mutant(health.gives_no_time_for_a_start_in_a_pause, "silence_at_random"),
+    Mutant(health.counts_failed_probes_over_a_pause, "sleeps_at_random"),
+    Mutant(health.awaits_keep_alives_of_a_pause, "sleeps_at_random"),
+    Mutant(health.extends_for_the_first_worker_only, "sleeps_at_random"),
+    Mutant(health.checks_nothing_after_a_mistake, "replacements_at_random"),
 )

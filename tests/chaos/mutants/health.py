@@ -205,3 +205,50 @@ def takes_a_frame_for_a_good_probe(patch: pytest.MonkeyPatch) -> None:
 def counts_probes_while_the_breaker_is_open(patch: pytest.MonkeyPatch) -> None:
     """A probe that fails in an outage ends its worker."""
     edit(patch, ObservedWorker.probed, " and self.breaker not in breakers", "")
+
+
+def gives_no_grace_to_a_recovery(patch: pytest.MonkeyPatch) -> None:
+    """A recovery that ended while the host slept ends when it wakes."""
+    edit(patch, health._granted, "max(0.0, now + (policy.recovery_min_s or 0.0) - until)", "0.0")
+
+
+def gives_a_recovery_its_whole_time_again(patch: pytest.MonkeyPatch) -> None:
+    """A sleep prolongs each recovery by the longest one."""
+    right = "max(0.0, now + (policy.recovery_min_s or 0.0) - until)"
+    edit(patch, health._granted, right, "policy.recovery_max_s or 0.0")
+
+
+def gives_no_grace_after_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """The time in which a worker idled counts as silence."""
+    edit(patch, HealthMonitor._set_paused, "self._grant(worker)", "pass")
+
+
+def gives_no_time_for_a_start_in_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """A worker that is paused may start for ever."""
+    right = ObservedWorker.silence_is_allowed.fget  # type: ignore[attr-defined]
+    edit(patch, right, " and not isinstance(self.state, Pending)", "")
+
+
+def counts_failed_probes_over_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """The failures of before a pause count after it."""
+    edit(patch, health._granted, "misses=0, failed=0)", "misses=0)")
+
+
+def awaits_keep_alives_of_a_pause(patch: pytest.MonkeyPatch) -> None:
+    """Keep-alives that were missed in a pause count after it."""
+    edit(patch, watchdog.granted, "fed = None if watchdog.fed is None else now", "fed = watchdog.fed")
+
+
+def extends_for_the_first_worker_only(patch: pytest.MonkeyPatch) -> None:
+    """After a sleep, one worker has time to be heard."""
+    edit(
+        patch,
+        HealthMonitor._extend_after_absence,
+        "in self._workers.values()",
+        "in list(self._workers.values())[:1]",
+    )
+
+
+def checks_nothing_after_a_mistake(patch: pytest.MonkeyPatch) -> None:
+    """A monitor that raised takes its checks for queued, and has lost them."""
+    edit(patch, HealthMonitor.recover, "worker.checked_at = None", "pass")

@@ -2,8 +2,9 @@
 
 A worker that reports its health is healthy from its first healthy frame. It dies of silence when the last
 healthy frame is as old as its policy allows; of its start, or of a recovery, when that takes too long. The
-time in which the host slept, or the worker was paused, does not count as silence; a suspend is forgiven three
-times in a row, and then not again before the next frame.
+time in which the host slept, or the worker idled in a pause, does not count as silence; a recovery then has
+its shortest time again. A suspend is forgiven three times in a row, and then not again before the next frame.
+A monitor that raised forgives once more each time, and then judges as before.
 """
 
 from __future__ import annotations
@@ -19,16 +20,34 @@ from ...scenarios.history import (
     Decided,
     Heard,
     HostResumed,
-    Ordered,
+    Idled,
     Spawned,
     SupervisorStarted,
 )
 from ...scenarios.known_state import Facts
-from ..promise import EXACT_S, Deadlines, Promise
+from ..promise import EXACT_S, REPLACED_S, Deadlines, Promise
 
 LATE_S = 1.0
 """A check that is later than this shows that the supervisor was suspended."""
 FORGIVEN = 3
+
+
+@dataclass(slots=True)
+class _Recovery:
+    """When a recovery ends, if the time that is forgiven is known."""
+
+    since: float
+    until: float
+
+    def ask(self, at: float, granted_s: float, longest_s: float) -> None:
+        """The whole recovery is bounded, however often the worker asks."""
+        self.until = min(at + granted_s, self.since + longest_s)
+
+    def forgive(self, at: float, least_s: float) -> None:
+        """The time until now does not count: its shortest time is left."""
+        more_s = max(0.0, at + least_s - self.until)
+        self.since += more_s
+        self.until += more_s
 
 
 @dataclass(slots=True)
@@ -42,14 +61,16 @@ class _Life:
     """The start, or the last healthy frame."""
     heard_at: float = -inf
     heard: str = ""
-    recover_since: float | None = None
-    recover_until: float = 0.0
+    recovery: tuple[_Recovery, _Recovery] | None = None
+    """With the time only that is certain to be forgiven, and with all that may be."""
     forgiven_at: float = -inf
     """The last suspend or pause that is certain to be forgiven."""
     maybe_at: float = -inf
     """The last one that may be forgiven."""
-    is_disturbed: bool = False
-    """The host slept, or the worker was paused, during its recovery."""
+    idle_since: float | None = None
+    """When it was told to idle, if it was."""
+    raises: int = 0
+    """How often the monitor had raised when this was looked at last."""
     looked_at: float = inf
     """When it is looked at next."""
     suspends: list[float] = field(default_factory=list)
@@ -68,7 +89,7 @@ class _Life:
     @property
     def cause(self) -> str:
         """What it dies of if nothing arrives."""
-        if self.recover_since is not None:
+        if self.recovery is not None:
             return "recovery_timeout"
         return "startup_timeout" if self.is_pending else "heartbeat_lost"
 
@@ -82,19 +103,25 @@ class _Life:
     @property
     def earliest(self) -> float:
         """Before this it must not be taken for dead."""
-        return self._deadline(self.forgiven_at)
+        return self._silent_until(self.forgiven_at) if self.recovery is None else self.recovery[0].until
 
     @property
     def latest(self) -> float:
-        """After this it must be; a recovery that was suspended is not followed further."""
-        if self.recover_since is not None and self.is_disturbed:
-            return inf
-        return self._deadline(max(self.maybe_at, self.forgiven_at))
+        """After this it must be."""
+        if self.recovery is not None:
+            return self.recovery[1].until
+        return self._silent_until(max(self.maybe_at, self.forgiven_at))
 
-    def _deadline(self, forgiven_at: float) -> float:
-        if self.recover_since is not None:
-            return self.recover_until
+    def _silent_until(self, forgiven_at: float) -> float:
         return max(self.seen, forgiven_at) + self.allowed_s
+
+    def forgive(self, at: float, *, is_certain: bool) -> None:
+        """The time until now may not count, or certainly does not."""
+        self.maybe_at = at
+        if is_certain:
+            self.forgiven_at = at
+        for each in (self.recovery or ())[0 if is_certain else 1 :]:
+            each.forgive(at, self.policy.recovery_min_s or 0.0)
 
     def suspended(self, since: float, until: float) -> None:
         """The host slept."""
@@ -103,18 +130,15 @@ class _Life:
         if until - since <= LATE_S and not again:
             return
         self.suspends.append(until)
-        self.is_disturbed = True
-        if not again and self._next_check(since) < until - LATE_S - EXACT_S:
-            self.certain += 1
-            if len(self.suspends) < FORGIVEN:
-                self.forgiven_at = until
+        is_certain = not again and self._next_check(since) < until - LATE_S - EXACT_S
+        self.certain += is_certain
         if self.certain <= FORGIVEN:
-            self.maybe_at = until
+            self.forgive(until, is_certain=is_certain and len(self.suspends) < FORGIVEN)
 
     def _next_check(self, at: float) -> float:
         """When its own silence is looked at next, at the latest."""
         staleness = self.policy.staleness_s
-        if self.is_pending or self.recover_since is not None or staleness is None:
+        if self.is_pending or self.recovery is not None or staleness is None:
             return self.latest
         since = max(self.seen, self.forgiven_at)
         if self.maybe_at > since:
@@ -138,7 +162,7 @@ class ExpectedHealth(Promise):
             Spawned: self._spawned,
             Heard: self._frame,
             HostResumed: self._resumed,
-            Ordered: self._ordered,
+            Idled: self._idled,
             Announced: self._announced,
             Decided: self._decided,
         }
@@ -160,7 +184,7 @@ class ExpectedHealth(Promise):
         if entry.status == "garbage":
             self.by((entry.worker, "garbage"), entry.at, lambda: self._tolerated(entry))
         elif entry.status == "healthy":
-            life.is_pending, life.recover_since, life.seen = False, None, entry.at
+            life.is_pending, life.recovery, life.seen = False, None, entry.at
             self._expect(entry.worker, life)
         elif entry.status == "recovering" and life.policy.recovery_max_s is not None:
             self._recovers(life, entry, life.policy.recovery_max_s)
@@ -169,12 +193,12 @@ class ExpectedHealth(Promise):
             self._lives.pop(entry.worker)  # what it says is not covered here
 
     def _recovers(self, life: _Life, entry: Heard, longest_s: float) -> None:
-        """The whole recovery is bounded, however often the worker asks."""
-        if life.recover_since is None:
-            life.recover_since, life.is_disturbed = entry.at, False
+        if life.recovery is None:
+            life.recovery = _Recovery(entry.at, 0.0), _Recovery(entry.at, 0.0)
         asked = longest_s if entry.recover_for_s is None else entry.recover_for_s
         granted = min(max(asked, life.policy.recovery_min_s or 0.0), longest_s)
-        life.recover_until = min(entry.at + granted, life.recover_since + longest_s)
+        for each in life.recovery:
+            each.ask(entry.at, granted, longest_s)
 
     def _tolerated(self, entry: Heard) -> str | None:
         worker = self.facts.workers[entry.worker]
@@ -184,8 +208,8 @@ class ExpectedHealth(Promise):
 
     def _is_watched(self, id_: str, generation: int) -> bool:
         worker = self.facts.workers[id_]
-        ordered = max(worker.ordered_at, worker.recycled_at) >= worker.spawned_at
-        return generation not in worker.decided and not ordered
+        is_to_end = worker.is_to_end or worker.recycled_at >= worker.spawned_at
+        return generation not in worker.decided and not is_to_end
 
     def _expect(self, id_: str, life: _Life) -> None:
         """Look when its time is over, unless a look is planned before: that one plans the next."""
@@ -201,13 +225,26 @@ class ExpectedHealth(Promise):
             return None
         if self._lives.get(id_) is not life or not self._is_watched(id_, life.generation):
             return None
-        if self.facts.an_actor_raised:
-            return None  # a monitor that raised begins to count again
         if self.facts.workers[id_].living != life.generation:
+            return None
+        if self.facts.an_actor_raised and self._begins_again(id_, life):
             return None
         if self.facts.is_paused(id_, due) and not life.is_pending:
             return None  # it may be silent until the pause ends
         return f"{id_} #{life.generation} is not taken for dead at {due:g} ({life.cause})"
+
+    def _begins_again(self, id_: str, life: _Life) -> bool:
+        """Whether a monitor that raised may have begun to count again, so that this is looked at later."""
+        raises = self.facts.raises.get("monitor", 0)
+        more = min(raises - life.raises, FORGIVEN)
+        if more <= 0:
+            return False
+        life.raises = raises
+        longest_s = life.allowed_s if life.recovery is None else life.policy.recovery_max_s or 0.0
+        now = max(life.latest, self.facts.resumed_at)
+        due = life.looked_at = now + more * (longest_s + LATE_S) + REPLACED_S
+        self.by(id_, due, lambda: self._overlooked(id_, life))
+        return True
 
     # ── forgiven silence ─────────────────────────────────────────────────────────────────
 
@@ -216,23 +253,22 @@ class ExpectedHealth(Promise):
             life.suspended(entry.at - entry.slept_s, entry.at)
             self._expect(id_, life)
 
-    def _ordered(self, entry: Ordered) -> None:
-        if entry.order in ("resume", "pause"):
-            self._pause_is_over(entry.worker, entry.at)
-
-    def _pause_is_over(self, worker: str | None, at: float) -> None:
-        for each in self.facts.each(worker):
-            life = self._lives.get(each.spec.id)
-            if life is not None:
-                life.maybe_at = at
-                life.is_disturbed = True
-                self._expect(each.spec.id, life)
+    def _idled(self, entry: Idled) -> None:
+        """A worker that idled continues: that it was silent meanwhile does not count."""
+        life, worker = self._lives.get(entry.worker), self.facts.workers[entry.worker]
+        if life is None or life.generation != entry.generation:
+            return
+        if entry.idle:
+            life.idle_since = entry.at if life.idle_since is None else life.idle_since
+            return
+        # One whose process took time to start was told when that existed.
+        life.forgive(entry.at, is_certain=life.idle_since is not None and worker.begun != entry.generation)
+        life.idle_since = None
+        self._expect(entry.worker, life)
 
     # ── conclusions ──────────────────────────────────────────────────────────────────────
 
     def _announced(self, entry: Announced) -> Iterator[str]:
-        if entry.event in ("pause_ended", "pause_began"):
-            self._pause_is_over(entry.worker, entry.at)
         life = self._lives.get(entry.worker or "")
         if entry.event != "status_changed" or life is None or self.facts.an_actor_raised:
             return
@@ -242,8 +278,9 @@ class ExpectedHealth(Promise):
         if entry.new in ("healthy", "recovering") and (life.heard, life.heard_at) != (entry.new, entry.at):
             yield f"{name} is {entry.new}, but did not say so"
         staleness = life.policy.staleness_s
-        if entry.new == "unhealthy" and staleness is not None and entry.at < life.seen + staleness - EXACT_S:
-            yield f"{name} is unhealthy {entry.at - life.seen:g} s after its last frame"
+        seen = max(life.seen, life.forgiven_at)
+        if entry.new == "unhealthy" and staleness is not None and entry.at < seen + staleness - EXACT_S:
+            yield f"{name} is unhealthy {entry.at - seen:g} s after its last frame"
 
     def _decided(self, entry: Decided) -> Iterator[str]:
         life = self._lives.get(entry.worker)
@@ -262,3 +299,5 @@ class ExpectedHealth(Promise):
             yield f"{name} is dead by {entry.cause}; it would have been {life.cause}"
         elif at < life.earliest - EXACT_S:
             yield f"{name} is taken for dead at {at:g} ({entry.cause}), due at {life.earliest:g}"
+        elif not life.is_pending and life.idle_since is not None and at > life.idle_since + EXACT_S:
+            yield f"{name} is taken for dead at {at:g} ({entry.cause}), and idles since {life.idle_since:g}"

@@ -18,6 +18,7 @@ from ...scenarios.history import (
     Decided,
     Heard,
     HostResumed,
+    Idled,
     Ordered,
     Spawned,
     SupervisorStarted,
@@ -42,8 +43,9 @@ class _Start:
     lives_s: float
     met: set[str] = field(default_factory=set)
     recovers_since: float | None = None
-    is_unsure: bool = False
-    """Whether its time may have begun again: the host slept, or it was paused."""
+    again_at: float = -1.0
+    """When its time may have begun again: the host slept, or it was paused."""
+    is_idle: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -67,7 +69,8 @@ class Readiness(Promise):
             Spawned: self._spawned,
             ConditionMet: self._met,
             Heard: self._heard,
-            HostResumed: lambda _entry: self._disturbed(None),
+            HostResumed: lambda entry: self._disturbed(None, entry.at),
+            Idled: self._idled,
             Ordered: self._ordered,
             Announced: self._announced,
             Decided: self._decided,
@@ -85,14 +88,28 @@ class Readiness(Promise):
         if spec.ready is not None:
             self._must_end(entry.worker, start)
 
-    def _disturbed(self, worker: str | None) -> None:
+    def _disturbed(self, worker: str | None, at: float) -> None:
         for each in self.facts.each(worker):
-            if each.spec.id in self._starts:
-                self._starts[each.spec.id].is_unsure = True
+            start = self._starts.get(each.spec.id)
+            if start is not None:
+                start.again_at = at
+                if each.spec.ready is not None:
+                    self._must_end(each.spec.id, start)
+
+    def _idled(self, entry: Idled) -> None:
+        """It has the whole time of a start again when a pause ends in which it idled."""
+        start = self._starts.get(entry.worker)
+        if start is None or start.generation != entry.generation:
+            return
+        is_over = start.is_idle and not entry.idle and start.recovers_since is None
+        start.is_idle = entry.idle
+        if is_over and self.facts.workers[entry.worker].begun != entry.generation:
+            start.since = entry.at
+        self._disturbed(entry.worker, entry.at)
 
     def _ordered(self, entry: Ordered) -> None:
         if entry.order in ("pause", "resume"):
-            self._disturbed(entry.worker)
+            self._disturbed(entry.worker, entry.at)
 
     # ── what it awaits ───────────────────────────────────────────────────────────────────
 
@@ -137,11 +154,11 @@ class Readiness(Promise):
         self.by((id_, "ready"), due, why)
 
     def _must_end(self, id_: str, start: _Start) -> None:
-        due = start.since + self.facts.workers[id_].spec.health.startup_timeout_s
-        since = start.since
+        since = max(start.since, start.again_at)
+        due = since + self.facts.workers[id_].spec.health.startup_timeout_s
 
         def why() -> str | None:
-            is_same = start.since == since and start.recovers_since is None and not start.is_unsure
+            is_same = max(start.since, start.again_at) == since and start.recovers_since is None
             if start.is_complete or not is_same or not self._is_watched(id_, start):
                 return None
             if self.facts.an_actor_raised:
@@ -175,7 +192,7 @@ class Readiness(Promise):
 
     def _announced(self, entry: Announced) -> Iterator[str]:
         if entry.event in ("pause_began", "pause_ended"):
-            self._disturbed(entry.worker)
+            self._disturbed(entry.worker, entry.at)
         start = self._starts.get(entry.worker or "")
         if entry.event != "status_changed" or entry.new != "healthy" or start is None:
             return

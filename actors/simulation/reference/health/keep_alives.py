@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ...scenarios.history import Announced, Decided, Heard, HostResumed, Ordered, Spawned, SupervisorStarted
+from ...scenarios.history import (
+    Announced,
+    Decided,
+    Heard,
+    HostResumed,
+    Idled,
+    Ordered,
+    Spawned,
+    SupervisorStarted,
+)
 from ...scenarios.known_state import Facts
 from ..promise import EXACT_S, Deadlines, Promise
 
@@ -24,6 +33,8 @@ class KeepAlives(Promise):
         }
         self._fed: dict[str, float] = {}
         """When the last keep-alive of a worker came that is ready, or since when it is ready."""
+        self._idle: dict[str, int] = {}
+        """The generations that were told to idle."""
         self._unsure: set[str] = set()
         """Workers whose time may have begun again: the host slept, or they were paused."""
 
@@ -35,6 +46,7 @@ class KeepAlives(Promise):
             SupervisorStarted: lambda _entry: self._fed.clear(),
             Spawned: lambda entry: self._forget(entry.worker),
             Heard: self._heard,
+            Idled: self._idled,
             HostResumed: lambda _entry: self._unsure.update(self._every_s),
             Ordered: lambda entry: self._unsure.update(
                 each.spec.id for each in self.facts.each(entry.worker)
@@ -47,6 +59,15 @@ class KeepAlives(Promise):
         self._fed.pop(worker, None)
         self._unsure.discard(worker)
         self.done(worker)
+
+    def _idled(self, entry: Idled) -> None:
+        """When it continues after a pause in which it idled, its time begins again."""
+        if entry.worker not in self._every_s:
+            return
+        if entry.idle:
+            self._idle[entry.worker] = entry.generation
+        elif self._idle.pop(entry.worker, None) == entry.generation and entry.worker in self._fed:
+            self._feed(entry.worker, entry.generation, entry.at)
 
     def _heard(self, entry: Heard) -> None:
         if entry.status == "alive" and entry.worker in self._fed:

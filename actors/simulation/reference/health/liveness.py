@@ -1,7 +1,7 @@
 """Pure: which workers are ended by the probe of their liveness, recomputed from its answers.
 
 So many failures in a row end a worker, counted from the time when it is ready; a success resets the count.
-Failures end no worker that is paused, and none whose circuit breaker is open.
+A failure while the worker idles in a pause, or while its circuit breaker is open, ends none and resets it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ...scenarios.history import (
     Announced,
     Decided,
     HostResumed,
+    Idled,
     Ordered,
     ProbeAnswered,
     Spawned,
@@ -32,7 +33,10 @@ class Liveness(Promise):
         self._failed: dict[str, int] = {}
         """Failures in a row of each worker that is ready."""
         self._unsure: set[str] = set()
-        """Workers whose failures may have been forgiven: a pause, a sleep, an actor that raised."""
+        """Workers whose failures may have been forgiven: an order, a sleep, an actor that raised."""
+        self._idle: set[str] = set()
+        self._turned_at: dict[str, float] = {}
+        """When each breaker was opened or closed last."""
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Answers, and what is concluded from them; nothing if no worker is asked."""
@@ -41,6 +45,7 @@ class Liveness(Promise):
         return {
             SupervisorStarted: lambda _entry: self._failed.clear(),
             Spawned: lambda entry: self._forget(entry.worker),
+            Idled: self._idled,
             ProbeAnswered: self._answered,
             HostResumed: lambda _entry: self._unsure.update(self.facts.workers),
             Ordered: self._ordered,
@@ -51,7 +56,14 @@ class Liveness(Promise):
     def _forget(self, worker: str) -> None:
         self._failed.pop(worker, None)
         self._unsure.discard(worker)
+        self._idle.discard(worker)
         self.done(worker)
+
+    def _idled(self, entry: Idled) -> None:
+        """When it continues, nothing of the time before counts."""
+        (self._idle.add if entry.idle else self._idle.discard)(entry.worker)
+        if not entry.idle and entry.worker in self._failed:
+            self._failed[entry.worker] = 0
 
     def _ordered(self, entry: Ordered) -> None:
         self._unsure.update(each.spec.id for each in self.facts.each(entry.worker))
@@ -59,6 +71,8 @@ class Liveness(Promise):
     def _announced(self, entry: Announced) -> None:
         if entry.event in ("pause_began", "pause_ended"):
             self._unsure.update(each.spec.id for each in self.facts.each(entry.worker))
+        if entry.event in ("breaker_opened", "breaker_closed"):
+            self._turned_at[entry.about or ""] = entry.at
         if entry.event == "status_changed" and entry.new == "healthy" and entry.worker is not None:
             self._failed.setdefault(entry.worker, 0)
 
@@ -69,10 +83,15 @@ class Liveness(Promise):
             self._failed[entry.worker] = 0
             self._unsure.discard(entry.worker)
             return
-        self._failed[entry.worker] += 1
         worker = self.facts.workers[entry.worker]
+        breaker = "" if worker.spec.breaker is None else worker.spec.breaker.name
+        if entry.worker in self._idle or breaker in self.facts.open_breakers:
+            self._failed[entry.worker] = 0
+            return
+        self._failed[entry.worker] += 1
         enough = worker.spec.alive is not None and self._failed[entry.worker] >= worker.spec.alive.failures
-        if enough and worker.spec.breaker is None and entry.worker not in self._unsure:
+        is_sure = entry.worker not in self._unsure and self._turned_at.get(breaker, -1.0) < entry.at - EXACT_S
+        if enough and is_sure:
             self.by(entry.worker, entry.at, lambda: self._overlooked(entry))
 
     def _overlooked(self, entry: ProbeAnswered) -> str | None:
