@@ -11,6 +11,7 @@ from ..messages.internal.to_supervisor import BackoffElapsed
 from ..persistence_actor import PersistenceActor
 from ..ports import Receiver
 from ..runtime.timekeeper import HeapTimer
+from ..worker_proxy import WorkerProxy
 from . import observer
 from .scenarios.history import TimerFired
 from .scenarios.moves import Phase
@@ -75,6 +76,8 @@ class RecordedRuntime(SimulationRuntime):
     def __init__(self, run: VirtualRun, seed: int, hear: Callable[[object], None]) -> None:
         self._run = run
         self._hear = hear
+        self.proxies: dict[str, pykka.ActorRef[Any]] = {}
+        """The proxy of each worker."""
         super().__init__(seed, run.clock)
 
     def start(self, actor: type[A], /, *args: Any, **kwargs: Any) -> pykka.ActorRef[A]:
@@ -82,6 +85,8 @@ class RecordedRuntime(SimulationRuntime):
         ref = super().start(actor, *args, **kwargs)
         if actor is PersistenceActor:
             self.overhear(ref, self._hear)
+        elif actor is WorkerProxy:
+            self.proxies[args[0].id] = ref
         return ref
 
     def _make_timers(self) -> VirtualTimers:

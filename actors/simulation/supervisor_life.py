@@ -22,6 +22,15 @@ from ..messages import (
 from ..messages.internal.hand_over import GoOn, ReportMemory
 from ..messages.internal.to_broker import Subscribe
 from ..messages.internal.to_persistence import Commit, Flush, Persist
+from ..messages.internal.to_proxy import LadderElapsed
+from ..messages.internal.to_supervisor import (
+    BackoffElapsed,
+    HealthSustained,
+    PauseElapsed,
+    RolloutDue,
+    SaveOverdue,
+)
+from ..runtime.resilient_actor import tell
 from ..spec.policies.alert_policy import AlertPolicy
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.handed_over_worker import HandedOverFleet
@@ -255,6 +264,22 @@ class SupervisorLife:
         """Make an actor raise at its next messages."""
         self._mistakes[actor] = times
         self.runtime.watch = self._make_mistake
+
+    def deliver_stale_timers(self, worker: str, generations: int) -> None:
+        """Deliver what timers of a worker send that were cancelled when they were on their way already."""
+        now = self.generation(worker)
+        former = now - max(1, generations)
+        for message in (
+            BackoffElapsed(worker, former, former),
+            HealthSustained(worker, former),
+            PauseElapsed(),
+            RolloutDue(),
+            SaveOverdue(),
+        ):
+            self.actors.supervisor.tell(message)
+        proxy = self.runtime.proxies.get(worker)
+        for rung in (LadderElapsed(former, 1), LadderElapsed(now, 0)):
+            tell(proxy, rung)
 
     def set_database(self, state: DatabaseState, takes_s: float) -> None:
         """Change what the store answers; a commit of a slow one takes `takes_s`."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from .. import messages
 from ..messages import Done
 from ..messages.internal.to_monitor import FrameReceived
-from ..messages.internal.to_supervisor import BackoffElapsed
 from ..spec.policies.stop_policy import Urgency
 from .scenarios import moves
 from .scenarios.history import Heard, HostResumed, Ordered
@@ -56,8 +55,7 @@ class VirtualMoves:
                 self._run.note(Heard(self._run.clock.now, worker, generation, "healthy"))
                 self._life.actors.monitor.tell(FrameReceived(worker, generation, HEALTHY))
             case moves.StaleTimer(worker=worker, generations=generations):
-                generation = self._life.generation(worker) - max(1, generations)
-                self._life.actors.supervisor.tell(BackoffElapsed(worker, generation, generation))
+                self._life.deliver_stale_timers(worker, generations)
             case (
                 moves.Pause()
                 | moves.Resume()

@@ -39,6 +39,9 @@ MOST_SPARES = 10
 COMES_TO_REST = "the supervisor comes to rest"
 """The rule that its actors do not keep each other busy without an end."""
 
+SHUTS_DOWN = "a shutdown ends"
+"""The rule that it is answered, also if processes survive SIGKILL."""
+
 STORE_S = 20.0
 """How long records may wait for the store after it is available again."""
 
@@ -300,6 +303,9 @@ class VirtualRun:
         self._lose_patience(life)
         while not life.has_stopped and self.clock.now < last:
             self.advance_to(min(last, self.clock.now + 1.0))
+        if not life.has_stopped:
+            what = f"the supervisor has not stopped {longest + 5.0:g} s after it was told to"
+            self.check.violations.append(Violation(SHUTS_DOWN, self.clock.now, what, len(self.history) - 1))
         life.flush()
         last = self.clock.now + SLOWEST_COMMIT_S
         while not life.has_flushed and self.clock.now < last:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ...deaths.death import Cause, signal_name
 from ...spec.policies.restart_policy import OnExhausted, RestartOn, RestartPolicy, WindowMode
-from ..scenarios.history import Announced, Decided, StreakEnded
+from ..scenarios.history import Announced, Decided, StreakEnded, SupervisorStarted
 from ..scenarios.run_entries import RunRecorded
 from ..scenarios.worker_facts import WorkerFacts, begins_anew, is_uncounted
 from .promise import EXACT_S, Promise
@@ -20,12 +20,15 @@ class Decisions(Promise):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self._ready: dict[str, int] = {}
+        """The last generation of each worker that was healthy at any time."""
         self._run_began: dict[str, float] = {}
         """When the latest run of a scheduled worker began."""
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Decisions, ends of streaks, and changes of health."""
         return {
+            SupervisorStarted: lambda _entry: self._ready.clear(),
             Decided: self._decided,
             StreakEnded: self._forgiven,
             Announced: self._announced,
@@ -112,9 +115,14 @@ class Decisions(Promise):
         if is_uncounted(worker.spec, entry):
             return right | {"restart_uncounted"}
         most = policy.max_boot_failures
-        if most is not None and not entry.was_ready:
+        if most is not None and not self._was_ready(entry):
             return right | {given_up if worker.memory.boot >= most else "restart_uncounted"}
         return right | {given_up if is_spent(worker, at, cleared) else "restart"}
+
+    def _was_ready(self, entry: Decided) -> bool:
+        if self.facts.an_actor_raised:
+            return entry.was_ready
+        return self._ready.get(entry.worker) == entry.generation
 
     def _may_be_over_time(self, worker: WorkerFacts, at: float) -> set[str]:
         """A run that takes too long is not tried again, whatever its process dies of."""
@@ -128,6 +136,8 @@ class Decisions(Promise):
         worker = self.facts.workers.get(entry.worker or "")
         if worker is None or entry.event != "status_changed":
             return
+        if entry.new == "healthy":
+            self._ready[worker.spec.id] = entry.generation
         after = worker.spec.restart.reset_after_healthy_s
         self.done(worker.spec.id)
         if entry.new == "healthy" and after is not None and worker.memory.streak:

@@ -35,7 +35,10 @@ class _End:
     generation: int
     asked_at: float | None = None
     polite_at: float | None = None
+    polite_level: int = GRACEFUL
+    """How firm its stop was when it was sent its signal."""
     kills: int = 0
+    killed_at: float = -1.0
 
 
 class Stops(Promise):
@@ -128,9 +131,10 @@ class Stops(Promise):
             wait_s = stop.ask_s
         elif entry.signal == signals.SIGKILL:
             end.kills += 1
+            end.killed_at = entry.at
             wait_s = stop.kill_s if end.kills < 2 else stop.last_s
         else:
-            end.polite_at = entry.at
+            end.polite_at, end.polite_level = entry.at, self._level(worker, entry.generation)
             wait_s = stop.term_s if firm or end.asked_at is not None else stop.ask_s
         self.done(entry.worker)
         self.by(entry.worker, entry.at + wait_s, lambda: self._stuck(entry.worker, end))
@@ -141,8 +145,20 @@ class Stops(Promise):
             return
         self.done(entry.worker)
         end = self._ends.get(entry.worker)
-        if (end is None or end.kills < 2) and not self.facts.an_actor_raised:
-            yield f"{entry.worker} #{entry.generation} is called unkillable, but was not killed twice"
+        if self.facts.an_actor_raised:
+            return
+        name, last_s = (
+            f"{entry.worker} #{entry.generation}",
+            self.facts.workers[entry.worker].spec.stop.last_s,
+        )
+        if end is None or end.kills < 2:
+            yield f"{name} is called unkillable, but was not killed twice"
+        elif entry.at < end.killed_at + last_s - EXACT_S:
+            yield f"{name} is called unkillable {entry.at - end.killed_at:g} s after its last SIGKILL"
+
+    def _level(self, worker: WorkerFacts, generation: int) -> int:
+        """How firmly it is ended: one that was taken for dead is not asked."""
+        return max(worker.urgency, FIRM if generation in worker.decided else GRACEFUL)
 
     def _stuck(self, id_: str, end: _End) -> str | None:
         if self._ends.get(id_) is not end or self.facts.workers[id_].living != end.generation:
@@ -165,9 +181,17 @@ class Stops(Promise):
                 yield f"{name} is asked to stop once more, which prolongs its stop"
             return
         word = signal_name(entry.signal)
-        if entry.signal == stop.signal_number:
+        if entry.signal != signals.SIGKILL and end.kills:
+            yield f"{name} is sent {word} after SIGKILL, which prolongs its stop"
+        elif entry.signal == signals.SIGKILL and end.kills:
+            if entry.at < end.killed_at + stop.kill_s - EXACT_S:
+                yield f"{name} is sent {word} again after {entry.at - end.killed_at:g} s, not {stop.kill_s:g}"
+        elif entry.signal == stop.signal_number and end.polite_at is not None:
+            if self._level(worker, entry.generation) <= end.polite_level:
+                yield f"{name} is sent {word} once more, which prolongs its stop"
+        elif entry.signal == stop.signal_number:
             polite = hung or worker.urgency >= FIRM or not worker.spec.run.reports_health
-            if polite or end.polite_at is not None:
+            if polite:
                 return
             if end.asked_at is None:
                 yield f"{name} is sent {word} without being asked to stop first"

@@ -162,8 +162,7 @@ def _invented(facts: Facts, worker: WorkerFacts, entry: Decided, slack: Slack) -
 
 
 def _too_hasty(spec: WorkerSpec, entry: Decided, slack: Slack) -> str | None:
-    health = spec.health
-    silent = entry.silent_s
+    health, silent = spec.health, entry.silent_s
     if silent is None or (spec.ready is not None and spec.ready.watchdog_s is not None):
         return None  # of keep-alives there is a rule of its own
     if entry.cause == Cause.HEARTBEAT_LOST:
@@ -283,6 +282,8 @@ def what_is_wanted_comes_to_be(facts: Facts, entry: FinalReport, slack: Slack) -
 def unreached(facts: Facts, entry: FinalReport) -> str | None:
     """Why a worker is not in its wanted state; None if it is."""
     worker = facts.workers[entry.worker]
+    if worker.survives:
+        return None  # nothing more can be done
     held = worker.stopped_at is not None or worker.failed_at is not None or worker.left
     paused = facts.is_paused(entry.worker, entry.at)
     if held or paused:

@@ -37,10 +37,10 @@ from .worker_facts import (
     WorkerFacts,
     begins_anew,
     count_raises,
+    follow_announcement,
     follow_store,
     is_uncounted,
     let_end,
-    recycled,
     remembered,
     reset,
 )
@@ -332,18 +332,8 @@ class Facts:
             self.open_breakers.add(entry.about or "")
         elif entry.event == "breaker_closed":
             self.open_breakers.discard(entry.about or "")
-        if (worker := self.workers.get(entry.worker or "")) is None:
-            return
-        if entry.event == "status_changed":
-            worker.was_healthy_since = worker.healthy_since if entry.old == "healthy" else None
-            worker.healthy_since = entry.at if entry.new == "healthy" else None
-            worker.status, worker.status_since = entry.new or "", entry.at
-        elif entry.event == "worker_recycled" or (
-            entry.event == "worker_stopping" and worker.spec.membership
-        ):
-            recycled(worker, entry.at)
-            worker.left |= worker.spec.temporary and entry.new == "group_restart"
-            let_end(worker)
+        if (worker := self.workers.get(entry.worker or "")) is not None:
+            follow_announcement(worker, entry)
 
     def _pause_ended(self, entry: Announced) -> None:
         """A pause has ended by itself, if its time is over; an order that ends it is recorded as such."""

@@ -145,7 +145,7 @@ class LateFrame:
 
 @dataclass(frozen=True, slots=True)
 class StaleTimer:
-    """Deliver the restart timer of an older attempt."""
+    """Deliver timers of older attempts, and of earlier steps of a stop."""
 
     worker: str
     generations: int = 1

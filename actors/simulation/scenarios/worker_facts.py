@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ...deaths.death import Cause
 from ...spec.worker_spec import WorkerSpec
-from .history import Decided, Ended, Ordered, Stored, SupervisorStarted
+from .history import Announced, Decided, Ended, Ordered, Stored, SupervisorStarted
 
 
 @dataclass(slots=True)
@@ -91,6 +91,8 @@ class WorkerFacts:
     status_since: float = 0.0
     was_healthy_since: float | None = None
     """Since when it had been healthy without a break at its last change."""
+    survived: int | None = None
+    """The generation of which was announced that it survives SIGKILL."""
     begun: int | None = None
     """The generation whose process was being started; it may be by now."""
     begun_at: float = -1.0
@@ -114,6 +116,11 @@ class WorkerFacts:
     def has_process(self) -> bool:
         """Whether its process lives, or is being started."""
         return self.living is not None or (self.begun is not None and self.begun not in self.spawned)
+
+    @property
+    def survives(self) -> bool:
+        """Whether it lives, and was announced to survive SIGKILL."""
+        return self.living is not None and self.survived == self.living
 
     @property
     def last_decided(self) -> int:
@@ -190,6 +197,21 @@ def remembered(
         is_in_store=worker.is_in_store,
         reset_wall_ms=worker.reset_wall_ms,
     )
+
+
+def follow_announcement(worker: WorkerFacts, entry: Announced) -> None:
+    """An actor announced something of the worker."""
+    is_fall = entry.event == "worker_stopping" and bool(worker.spec.membership)
+    if entry.event == "status_changed":
+        worker.was_healthy_since = worker.healthy_since if entry.old == "healthy" else None
+        worker.healthy_since = entry.at if entry.new == "healthy" else None
+        worker.status, worker.status_since = entry.new or "", entry.at
+    elif entry.event == "worker_unkillable":
+        worker.survived = entry.generation
+    elif entry.event == "worker_recycled" or is_fall:
+        recycled(worker, entry.at)
+        worker.left |= worker.spec.temporary and entry.new == "group_restart"
+        let_end(worker)
 
 
 def recycled(worker: WorkerFacts, at: float) -> None:

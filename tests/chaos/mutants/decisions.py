@@ -258,3 +258,25 @@ def counts_the_death_that_is_decided(patch: pytest.MonkeyPatch) -> None:
         "_deaths_in_window(policy, state, now_ms) - 1",
         "len(state.deaths_ms)",
     )
+
+
+def counts_held_deaths_in_the_window(patch: pytest.MonkeyPatch) -> None:
+    """A death that a breaker held takes a place in the window."""
+    right = 'reason=f"held back: {around.held}", state=before)'
+    edit(patch, restarts.decide, right, right.replace("before", "state"))
+
+
+def counts_uncounted_deaths_in_the_window(patch: pytest.MonkeyPatch) -> None:
+    """An exit that asks for a restart takes a place in the window."""
+    edit(patch, restarts.decide, "_uncounted(policy, before, ", "_uncounted(policy, state, ")
+
+
+def takes_stamps_from_the_future_as_they_are(patch: pytest.MonkeyPatch) -> None:
+    """A restart that a wrong clock put into the future stays recent until then."""
+    edit(patch, on_health.remembered, "max(0, world.wall_ms - wall_ms)", "(world.wall_ms - wall_ms)")
+
+
+def holds_back_what_is_hopeless(patch: pytest.MonkeyPatch) -> None:
+    """An exit code that gives a worker up counts for nothing while its breaker is open."""
+    right = "if death.exit.code is not None and death.exit.code in policy.give_up_exit_codes:"
+    edit(patch, restarts.decide, right, right.replace("if ", "if around.held is None and "))

@@ -168,3 +168,38 @@ def gives_a_firm_stop_the_time_of_a_request(patch: pytest.MonkeyPatch) -> None:
     """After its signal, a process that is ended has the time that `ask_s` gives a request."""
     right = "return (Rung(policy.signal_number, policy.term_s), *kill)"
     edit(patch, stop_ladder.ladder, right, right.replace("term_s", "ask_s"))
+
+
+def takes_a_step_for_a_timer_of_an_earlier_one(patch: pytest.MonkeyPatch) -> None:
+    """Any timer of a stop ends the step that waits."""
+    edit(patch, stop_ladder.advance, "if step == elapsed:", "if True:")
+
+
+def waits_less_after_the_second_kill(patch: pytest.MonkeyPatch) -> None:
+    """The last wait is as long as that after the first SIGKILL."""
+    edit(patch, stop_ladder.ladder, "SIGKILL, policy.last_s", "SIGKILL, policy.kill_s")
+
+
+def begins_again_after_a_kill(patch: pytest.MonkeyPatch) -> None:
+    """A firmer stop sends a gentler signal to a process that was killed."""
+    edit(
+        patch,
+        stop_ladder.advance,
+        "case Stopping(sent=signal.SIGKILL), Stop():",
+        "case Stopping(sent=0), Stop():",
+    )
+
+
+def leaves_the_second_caller_of_an_unkillable_one_waiting(patch: pytest.MonkeyPatch) -> None:
+    """Only the first stop is told that a process survives SIGKILL."""
+    edit(
+        patch,
+        stop_ladder.advance,
+        "return LadderStep(state, (TellUnkillable(generation, pid),))",
+        "return LadderStep(state)",
+    )
+
+
+def sends_the_same_signal_again(patch: pytest.MonkeyPatch) -> None:
+    """A stop that is as firm as the one in progress begins again."""
+    edit(patch, stop_ladder.advance, "if urgency > state.urgency:", "if urgency >= state.urgency:")

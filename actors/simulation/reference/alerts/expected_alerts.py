@@ -16,8 +16,6 @@ CRASHED = "crashed"
 """The kind of the alerts about deaths."""
 WARNING, CRITICAL = 1, 2
 SETTLE_S = AlertPolicy().settle_s
-LINGER_S = 0.1
-"""How much later than it happens health may be published; an upgraded supervisor knows when it happened."""
 
 Key = tuple[str | None, str, str | None]
 """The worker, the kind, and the breaker or queue of an alert."""
@@ -54,6 +52,9 @@ class ExpectedAlerts(Promise):
         self._worst: dict[str, tuple[float, int]] = {}
         """When the last crash of a worker was published, and the worst severity of that moment."""
         self._healthy_at: dict[str, float] = {}
+        """When it was published that a worker is healthy."""
+        self._well_since: dict[str, float] = {}
+        """Since when it really is, which an upgraded supervisor knows."""
         self._was_healthy_s: dict[str, tuple[float, float]] = {}
         """When the last healthy time of a worker ended, and how long it was."""
         self._ended_at: dict[str | None, float] = {}
@@ -72,6 +73,7 @@ class ExpectedAlerts(Promise):
         self._active = {key: _Episode(each.severity, each.occurrences) for key, each in self._stored.items()}
         self._uncounted.clear()
         self._healthy_at.clear()
+        self._well_since.clear()
         self._ended_at.clear()
 
     def _kept(self, entry: Stored) -> None:
@@ -131,11 +133,11 @@ class ExpectedAlerts(Promise):
         """Only lasting health resolves the alert of a crash, unless the worker is reset or stopped."""
         if entry.old != CRASHED or self.facts.an_actor_raised:
             return
-        since = self._healthy_at.get(entry.worker or "")
+        since = self._well_since.get(entry.worker or "")
         until, healthy_s = self._was_healthy_s.get(entry.worker or "", (-1.0, 0.0))
         if since is not None:
             until, healthy_s = entry.at, entry.at - since
-        lasting = until >= entry.at - EXACT_S and healthy_s >= SETTLE_S - LINGER_S
+        lasting = until >= entry.at - EXACT_S and healthy_s >= SETTLE_S - EXACT_S
         ended = max(self._ended_at.get(entry.worker, -1.0), self._ended_at.get(None, -1.0))
         if not lasting and ended < entry.at - EXACT_S:
             yield f"{name} is resolved before the worker was healthy for {SETTLE_S:g} s"
@@ -162,11 +164,13 @@ class ExpectedAlerts(Promise):
         elif entry.event == "worker_reset":
             self.by((entry.worker, "reset"), entry.at, lambda: self._lasting(crash, entry))
         if entry.event in ("status_changed", "worker_stopping", "worker_stopped"):
-            since = self._healthy_at.pop(entry.worker, None)
+            self._healthy_at.pop(entry.worker, None)
+            since = self._well_since.pop(entry.worker, None)
             if since is not None:
                 self._was_healthy_s[entry.worker] = (entry.at, entry.at - since)
             if entry.new == "healthy":
                 self._healthy_at[entry.worker] = entry.at
+                self._well_since[entry.worker] = entry.at if entry.since is None else entry.since
                 self.by((entry.worker, "resolved"), entry.at + SETTLE_S, lambda: self._unresolved(entry))
 
     def _died(self, entry: EventPublished, id_: str) -> None:
