@@ -166,7 +166,7 @@ def is_ready(table: Timetable, now_ms: int) -> bool:
     run = table.current
     if run is None or run.state is not RunState.WAITING:
         return False
-    # However the clock is set meanwhile, a run does not wait longer than its jitter.
+    # However far the clock is set back meanwhile, a run does not wait until it has caught up.
     return now_ms >= table.start_at_ms or now_ms < run.due_wall_ms
 
 

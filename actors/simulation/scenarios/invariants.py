@@ -86,15 +86,21 @@ def no_start_while_held(facts: Facts, entry: Start, slack: Slack) -> Iterator[st
     worker = facts.workers[entry.worker]
     if worker.begun == entry.generation:
         return
-    since = entry.at - slack.order_s
+    pauses = (
+        ("paused", worker.paused_at, worker.paused_until),
+        ("paused with everything", facts.paused_at, facts.paused_until),
+    )
     for word, held_at, until in (
         ("failed", worker.failed_at, None),
         ("stopped", worker.stopped_at, None),
-        ("paused", worker.paused_at, worker.paused_until),
-        ("paused with everything", facts.paused_at, facts.paused_until),
         ("being shut down", facts.shut_down_at, None),
+        *(() if facts.idles_from_its_start(worker) else pauses),
     ):
-        if held_at is not None and held_at < since and (until is None or entry.at < until - slack.time_s):
+        if (
+            held_at is not None
+            and held_at < entry.at - slack.order_s
+            and (until is None or entry.at < until - slack.time_s)
+        ):
             yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
 
 
@@ -132,8 +138,7 @@ def every_death_is_decided_once(facts: Facts, entry: Decided, slack: Slack) -> I
     if entry.generation not in worker.spawned and entry.generation not in worker.refused:
         yield f"{name} died but was never started"
         return
-    reason = _invented(facts, worker, entry, slack)
-    if reason is not None:
+    if (reason := _invented(facts, worker, entry, slack)) is not None:
         yield f"{name} was recorded as dead with cause {entry.cause}, but {reason}"
 
 
@@ -274,8 +279,7 @@ def one_pending_restart(facts: Facts, entry: TimerSet, slack: Slack) -> Iterator
 
 def what_is_wanted_comes_to_be(facts: Facts, entry: FinalReport, slack: Slack) -> Iterator[str]:
     """Long enough after the faults have ended, every worker that should run runs, and no other does."""
-    why = unreached(facts, entry)
-    if why is not None:
+    if (why := unreached(facts, entry)) is not None:
         yield why
 
 

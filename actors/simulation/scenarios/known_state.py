@@ -95,6 +95,10 @@ class Facts:
         """Whether starts wait for each other."""
         return self.most_starts is not None
 
+    def idles_from_its_start(self, worker: WorkerFacts) -> bool:
+        """Whether a start of it that waits its turn happens in a pause, too: it idles once it is there."""
+        return worker.spec.pause_mode == "idle" and (self.starts_are_paced or bool(worker.spec.after))
+
     @property
     def everything_is_told(self) -> bool:
         """Whether every decided death was also published; a slow store delays events."""

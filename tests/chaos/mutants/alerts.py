@@ -167,3 +167,24 @@ def forgets_pauses_at_an_upgrade(patch: pytest.MonkeyPatch) -> None:
     """A supervisor that replaced another one takes the end of a pause's worker for a stop."""
     right = alert_rules.recalled
     patch.setattr(alert_rules, "recalled", lambda alerts, _paused=(): right(alerts))
+
+
+def keeps_alerts_about_what_was_killed_in_the_end(patch: pytest.MonkeyPatch) -> None:
+    """A process that survived SIGKILL for a while has its alert for ever."""
+    right = "if each.kind is not AlertKind.OVERDUE]"
+    edit(patch, alert_rules.settled, right, "if each.kind is AlertKind.CRASHED]")
+
+
+def ends_alerts_of_open_breakers_with_the_supervisor(patch: pytest.MonkeyPatch) -> None:
+    """The next supervisor resolves the alert of a breaker that is open."""
+    edit(patch, alert_rules.begun, "and each.breaker not in open_breakers", "")
+
+
+def keeps_other_alerts_of_what_is_done(patch: pytest.MonkeyPatch) -> None:
+    """A worker that has ended well keeps its alerts."""
+    edit(patch, alert_rules._died, "if died.done:", "if False:")
+
+
+def sends_no_alert_again(patch: pytest.MonkeyPatch) -> None:
+    """An alert that lasts is never escalated."""
+    edit(patch, AlertDesk._watch, "or alert.escalated", "or True")

@@ -350,4 +350,8 @@ CATALOGUE = (
     Mutant(upgrades.forgets_the_timer_of_a_breaker_at_an_upgrade, "upgraded_rules_at_random"),
     Mutant(upgrades.forgets_schedules_at_an_upgrade, "upgraded_rules_at_random"),
     Mutant(upgrades.counts_health_from_the_upgrade, "upgraded_fleet_at_random"),
+    Mutant(alerts.keeps_alerts_about_what_was_killed_in_the_end, "stops_at_random"),
+    Mutant(alerts.ends_alerts_of_open_breakers_with_the_supervisor, "canaries_at_random"),
+    Mutant(alerts.keeps_other_alerts_of_what_is_done, "schedules_at_random"),
+    Mutant(alerts.sends_no_alert_again, "alert_lasts"),
 )

@@ -10,8 +10,9 @@ from ...scenarios.known_state import Facts
 from ..promise import EXACT_S, Deadlines, Promise
 from .expected_alerts import CRASHED, Key, severity_of
 
-OVERDUE = "overdue"
-"""The kind of the alerts about workers that do not succeed by the clock."""
+UNKILLABLE, BREAKER, OVERDUE = "unkillable", "breaker", "overdue"
+"""The kinds of the alerts about processes that survive SIGKILL, about breakers, and about workers that do not
+succeed by the clock."""
 EVERYTHING = ""
 _NEW_BEGINNINGS = ("run_succeeded", "worker_reset")
 """After which a worker is not overdue."""
@@ -33,6 +34,8 @@ class AlertEnds(Promise):
         self._ended_at: dict[str | None, float] = {}
         """When something was published that may end the alert of a crash."""
         self._began_anew_at: dict[str | None, float] = {}
+        self._closed_at: dict[str | None, float] = {}
+        """When it was published that a breaker is closed."""
         self._stops_at: dict[str | None, float] = {}
         """When the last end of a worker was published that was stopped in a pause."""
         self._paused: set[str] = set()
@@ -61,6 +64,8 @@ class AlertEnds(Promise):
         for worker, kind, name in self._active:
             if worker is None and name is None:
                 self._must_end((worker, kind, name), entry.at, "its supervisor")
+            elif kind == BREAKER and name not in self.facts.stored_breakers:
+                self._must_end((worker, kind, name), entry.at, "its breaker")
 
     def _must_end(self, key: Key, at: float, what: str) -> None:
         def why() -> str | None:
@@ -70,6 +75,11 @@ class AlertEnds(Promise):
             return f"the alert {key[1]} of {key[0] or 'the system'} outlasts {what}"
 
         self.by(("ends", *key), at, why)
+
+    def _must_all_end(self, id_: str | None, at: float, what: str, *lasting: str) -> None:
+        """All alerts of a worker end, but for these kinds."""
+        for key in [each for each in self._active if each[0] == id_ and each[1] not in lasting]:
+            self._must_end(key, at, what)
 
     # ── what becomes of alerts ───────────────────────────────────────────────────────────
 
@@ -89,7 +99,15 @@ class AlertEnds(Promise):
 
     def _may_end(self, entry: Announced) -> Iterator[str]:
         """A pause ends no alert of a crash, and only a success, or a reset, one that a worker is overdue."""
-        if entry.old == OVERDUE:
+        if entry.old == BREAKER:
+            is_closed = self._closed_at.get(entry.about, -1.0) >= entry.at - EXACT_S
+            if not is_closed and entry.about in self.facts.open_breakers and not self.facts.an_actor_raised:
+                yield f"the alert of breaker {entry.about} ends, and it is open"
+        elif entry.old == UNKILLABLE and entry.worker in self.facts.workers:
+            is_reset = self._began_anew_at.get(entry.worker, -1.0) >= entry.at - EXACT_S
+            if self.facts.workers[entry.worker].survives and not is_reset and not self.facts.an_actor_raised:
+                yield f"the alert that {entry.worker} survives SIGKILL ends, and it does still"
+        elif entry.old == OVERDUE:
             self.by((entry.worker, "overdue ends"), entry.at, lambda: self._too_early(entry))
         elif entry.old == CRASHED and entry.worker in self.facts.workers:
             is_at_once = self._stops_at.get(entry.worker, -1.0) >= entry.at - EXACT_S
@@ -123,11 +141,14 @@ class AlertEnds(Promise):
                 self._crashed_at[id_] = entry.at
             case "run_overdue":
                 self.by((id_, "overdue"), entry.at, lambda: self._untold((id_, OVERDUE, None), entry))
+            case "breaker_closed":
+                self._closed_at[entry.about] = entry.at
             case "worker_stopped" if self._paused.isdisjoint({id_, EVERYTHING}):
                 self._ended_at[id_] = entry.at
-                self._must_end((id_, CRASHED, None), entry.at, "its stop")
+                self._must_all_end(id_, entry.at, "its stop", OVERDUE)
             case "worker_stopped":
                 self._stops_at[id_] = entry.at
+                self._must_all_end(id_, entry.at, "its stop", OVERDUE, CRASHED)
             case "worker_died" if id_ in self.facts.workers:
                 self._died(entry, id_ or "")
             case _:
@@ -135,6 +156,8 @@ class AlertEnds(Promise):
         if entry.event in _NEW_BEGINNINGS:
             self._began_anew_at[id_] = entry.at
             self._must_end((id_, OVERDUE, None), entry.at, entry.event)
+        if entry.event == "worker_reset":
+            self._must_all_end(id_, entry.at, entry.event)
 
     def _died(self, entry: EventPublished, id_: str) -> None:
         worker = self.facts.workers[id_]
@@ -143,7 +166,7 @@ class AlertEnds(Promise):
         if decided is None or severity_of(decided, worker.spec) is not None:
             self._crashed_at[id_] = entry.at
         elif worker.spec.is_task and decided.cause == "exited" and decided.code == 0:
-            self._must_end((id_, CRASHED, None), entry.at, "its success")
+            self._must_all_end(id_, entry.at, "its success")
 
     def _untold(self, key: Key, entry: EventPublished) -> str | None:
         is_known = key in self._active or self._resolved_at.get(key, -1.0) >= entry.at - EXACT_S

@@ -16,6 +16,7 @@ CRASHED = "crashed"
 """The kind of the alerts about deaths."""
 WARNING, CRITICAL = 1, 2
 SETTLE_S = AlertPolicy().settle_s
+ESCALATE_S = AlertPolicy().escalate_after_s or 0.0
 
 Key = tuple[str | None, str, str | None]
 """The worker, the kind, and the breaker or queue of an alert."""
@@ -34,6 +35,7 @@ class _Episode:
     severity: int
     occurrences: int
     opened_at: float = -1.0
+    is_escalated: bool = False
 
 
 class ExpectedAlerts(Promise):
@@ -46,6 +48,8 @@ class ExpectedAlerts(Promise):
         self._active: dict[Key, _Episode] = {}
         self._stored: dict[Key, _Episode] = {}
         """The active ones in the store, which the next supervisor remembers."""
+        self._began_at: dict[Key, float] = {}
+        """When each was opened, also by a former supervisor."""
         self._resolved_at: dict[Key, float] = {}
         self._uncounted: dict[str, int] = {}
         """Crashes of a worker that were published and are not counted in its alert yet."""
@@ -69,8 +73,12 @@ class ExpectedAlerts(Promise):
             EventPublished: self._published,
         }
 
-    def _supervisor_started(self, _entry: SupervisorStarted) -> None:
+    def _supervisor_started(self, entry: SupervisorStarted) -> None:
+        was = self._active
         self._active = {key: _Episode(each.severity, each.occurrences) for key, each in self._stored.items()}
+        for key in self._active.keys() & was.keys():
+            self._active[key].is_escalated = was[key].is_escalated
+            self._must_escalate(key, max(entry.at, self._began_at.get(key, entry.at) + ESCALATE_S))
         self._uncounted.clear()
         self._healthy_at.clear()
         self._well_since.clear()
@@ -112,7 +120,25 @@ class ExpectedAlerts(Promise):
             if entry.new == "opened" and entry.severity > worst and at >= entry.at - EXACT_S:
                 yield f"{name} is critical, although the worker is restarted"
         opened_at = entry.at if known is None else known.opened_at
-        self._active[key] = _Episode(entry.severity, entry.occurrences, opened_at)
+        is_escalated = entry.new == "escalated" or (known is not None and known.is_escalated)
+        self._active[key] = _Episode(entry.severity, entry.occurrences, opened_at, is_escalated)
+        if known is None:
+            self._began_at[key] = entry.at
+            self._must_escalate(key, entry.at + ESCALATE_S)
+
+    def _must_escalate(self, key: Key, due: float) -> None:
+        """No operator acknowledges alerts here: one that lasts is sent once more."""
+        opened_at = self._active[key].opened_at
+
+        def why() -> str | None:
+            found = self._active.get(key)
+            is_same = found is not None and found.opened_at == opened_at and not found.is_escalated
+            if not is_same or self.facts.an_actor_raised or self.facts.clock_range != (0.0, 0.0):
+                return None
+            name = key[0] or key[2] or "the system"
+            return f"the alert {key[1]} of {name} is not sent again after {ESCALATE_S:g} s"
+
+        self.by((key, "escalated"), due, why)
 
     def _count(self, id_: str, at: float, crashes: int) -> None:
         """Crashes were published (1), or counted in an alert (-1); in one moment both have happened."""
@@ -205,9 +231,10 @@ class ExpectedAlerts(Promise):
 
     def _unresolved(self, entry: EventPublished) -> str | None:
         still = self._healthy_at.get(entry.worker or "") == entry.at
-        if not still or (entry.worker, CRASHED, None) not in self._active:
+        left = [kind for worker, kind, _ in self._active if worker == entry.worker and kind != "overdue"]
+        if not still or not left:
             return None
-        return f"the alert of {entry.worker} is not resolved after {SETTLE_S:g} healthy seconds"
+        return f"the alert {left[0]} of {entry.worker} is not resolved after {SETTLE_S:g} healthy seconds"
 
 
 def severity_of(decided: Decided, spec: WorkerSpec) -> int | None:

@@ -152,16 +152,19 @@ class Runs(Promise):
 
     def _must_begin(self, id_: str, run: _Run, by: float) -> None:
         run.start_by = by
+        was_set = self.facts.clock_range != (0.0, 0.0)
 
         def why() -> str | None:
             worker = self.facts.workers[id_]
+            if not was_set and self.facts.clock_range != (0.0, 0.0):
+                self._must_begin(id_, run, by)  # it may wait longer if the clock was set back meanwhile
+                return None
             if not self._is_open(id_, run) or run.state != "waiting" or worker.living is not None:
                 return None
             if worker.stopped_at is not None or self.facts.is_paused(id_, by):
                 return None
             return f"run {run.number} of {id_} does not begin, due at {by:g}"
 
-        was_set = self.facts.clock_range != (0.0, 0.0)
         self.by((id_, run.number), by + (LOOKS_S if was_set else 0.0), why)
 
     def _is_open(self, id_: str, run: _Run) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ...scenarios.history import Moved, SupervisorStarted
+from ...scenarios.history import HostResumed, Moved, SupervisorStarted
 from ...scenarios.known_state import Facts
 from ...scenarios.run_entries import RunRecorded
-from ..promise import Deadlines, Promise
+from ..promise import EXACT_S, Deadlines, Promise
 from .period import period_ms
 
 LOOKS_S = 60.0
@@ -42,7 +42,20 @@ class ExpectedSchedules(Promise):
         """Runs, supervisors, and the setting of the clock; nothing if no worker is scheduled."""
         if not self._periods:
             return {}
-        return {RunRecorded: self._recorded, SupervisorStarted: self._started, Moved: self._moved}
+        return {
+            RunRecorded: self._recorded,
+            SupervisorStarted: self._started,
+            Moved: self._moved,
+            HostResumed: self._resumed,
+        }
+
+    def _resumed(self, entry: HostResumed) -> None:
+        """What was due while the host slept does not count if the clock was set far back unnoticed."""
+        for worker in self._periods:
+            if entry.at - entry.slept_s < self._noticed_by.get(worker, -1.0) < entry.at:
+                self._last_due[worker] = max(self._last_due[worker], self._wall_ms(entry.at))
+                self._noticed_by[worker] = entry.at + EXACT_S
+                self._expect_next(worker, entry.at)
 
     def _started(self, entry: SupervisorStarted) -> None:
         self._clock_ms = entry.wall_ms - round(entry.at * 1000)
