@@ -30,7 +30,7 @@ from .history import (
     TimerSet,
 )
 from .known_state import Facts
-from .worker_facts import WorkerFacts, begins_anew
+from .worker_facts import Held, WorkerFacts, begins_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +86,13 @@ def no_start_while_held(facts: Facts, entry: Start, slack: Slack) -> Iterator[st
     worker = facts.workers[entry.worker]
     if worker.begun == entry.generation:
         return
-    pauses = (
-        ("paused", worker.paused_at, worker.paused_until),
-        ("paused with everything", facts.paused_at, facts.paused_until),
-    )
-    for word, held_at, until in (
-        ("failed", worker.failed_at, None),
-        ("stopped", worker.stopped_at, None),
-        ("being shut down", facts.shut_down_at, None),
-        *(() if facts.idles_from_its_start(worker) else pauses),
-    ):
-        if (
-            held_at is not None
-            and held_at < entry.at - slack.order_s
-            and (until is None or entry.at < until - slack.time_s)
-        ):
+    held: list[Held] = [("failed", worker.failed_at, None), ("stopped", worker.stopped_at, None)]
+    held.append(("being shut down", facts.shut_down_at, None))
+    if not facts.idles_from_its_start(worker):
+        held += facts.pauses_of(worker)
+    since, until_s = entry.at - slack.order_s, entry.at + slack.time_s
+    for word, held_at, until in held:
+        if held_at is not None and held_at < since and (until is None or until_s < until):
             yield f"{entry.worker} #{entry.generation} starts at {entry.at:g}, {word} since {held_at:g}"
 
 

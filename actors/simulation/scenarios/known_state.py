@@ -34,6 +34,7 @@ from .history import (
 )
 from .run_entries import RunRecorded
 from .worker_facts import (
+    Held,
     WorkerFacts,
     begins_anew,
     count_raises,
@@ -101,7 +102,7 @@ class Facts:
 
     @property
     def everything_is_told(self) -> bool:
-        """Whether every decided death was also published; a slow store delays events."""
+        """Whether every decided death was published."""
         return all(each.told_died >= each.last_decided for each in self.workers.values())
 
     def is_paused(self, id_: str, at: float) -> bool:
@@ -111,6 +112,11 @@ class Facts:
             if since is not None and (until is None or at < until):
                 return True
         return False
+
+    def pauses_of(self, worker: WorkerFacts) -> list[Held]:
+        """Its own pause and that of everything, in words, with beginning and end."""
+        own = ("paused", worker.paused_at, worker.paused_until)
+        return [own, ("paused with everything", self.paused_at, self.paused_until)]
 
     def each(self, id_: str | None) -> Iterable[WorkerFacts]:
         """One worker, or all of them."""

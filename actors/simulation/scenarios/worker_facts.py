@@ -8,6 +8,9 @@ from ...deaths.death import Cause
 from ...spec.worker_spec import WorkerSpec
 from .history import Announced, Decided, Ended, Ordered, Stored, SupervisorStarted
 
+Held = tuple[str, float | None, float | None]
+"""What keeps a worker from starting, since when and until when."""
+
 
 @dataclass(slots=True)
 class Counters:

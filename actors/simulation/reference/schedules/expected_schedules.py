@@ -37,6 +37,8 @@ class ExpectedSchedules(Promise):
         """By when it is noticed that the clock was set far back."""
         self._clock_ms = 0
         """What the wall clock shows at the beginning of the run, as it is set now."""
+        self._rounded_s = 0.0
+        """How exactly that is known since the clock was set."""
 
     def hears(self) -> Mapping[type, Callable[[Any], Iterator[str] | None]]:
         """Runs, supervisors, and the setting of the clock; nothing if no worker is scheduled."""
@@ -55,7 +57,7 @@ class ExpectedSchedules(Promise):
             if entry.at - entry.slept_s < self._noticed_by.get(worker, -1.0) < entry.at:
                 self._last_due[worker] = max(self._last_due[worker], self._wall_ms(entry.at))
                 self._noticed_by[worker] = entry.at + EXACT_S
-                self._expect_next(worker, entry.at)
+                self._expect_next(worker, entry.at, self._rounded_s)
 
     def _started(self, entry: SupervisorStarted) -> None:
         self._clock_ms = entry.wall_ms - round(entry.at * 1000)
@@ -69,12 +71,13 @@ class ExpectedSchedules(Promise):
         return self._clock_ms + round(at * 1000)
 
     def _moved(self, entry: Moved) -> None:
-        if entry.word != "set_clock":
-            return
+        if entry.word != "set_clock" or not self.facts.is_up:
+            return  # without a supervisor no move is made
         by_s = float(entry.what.split()[-1])
         self._clock_ms += round(by_s * 1000)
+        self._rounded_s = abs(by_s) * ROUNDED
         for worker in self._periods:  # the number in the entry is rounded
-            self._expect_next(worker, entry.at, LOOKS_S + abs(by_s) * ROUNDED)
+            self._expect_next(worker, entry.at, LOOKS_S + self._rounded_s)
 
     def _recorded(self, entry: RunRecorded) -> Iterator[str]:
         self._clock_ms = entry.wall_ms - round(entry.at * 1000)
