@@ -93,9 +93,8 @@ class Attack:
                 self._kill_supervisor(move)
             case "freeze_supervisor":
                 began = time.monotonic()
-                self._journal.note("stall", kind="frozen", began=began, ended=began + move.for_s)
                 self.supervisor.signal(signal.SIGSTOP)
-                self._after(move.for_s, lambda: self.supervisor.signal(signal.SIGCONT))
+                self._after(move.for_s, lambda: self._thaw(began))
             case "stop_supervisor":
                 self.supervisor.stop()
                 self._after(move.for_s / 4, self.supervisor.start)
@@ -107,6 +106,11 @@ class Attack:
                 self._break_database(move)
             case _:
                 self._order(move)
+
+    def _thaw(self, began: float) -> None:
+        """Let the supervisor go on: later than planned if orders were waiting for its answer."""
+        self.supervisor.signal(signal.SIGCONT)
+        self._journal.note("stall", kind="frozen", began=began, ended=time.monotonic())
 
     def _signal_worker(self, move: Move) -> None:
         found = living(self._folder)
