@@ -225,5 +225,8 @@ class GroupBudgets(Promise):
         is_held = worker.is_down or given_up or worker.spec.temporary or worker.ordered_at >= at
         if is_held or self.facts.is_paused(id_, at) or self.facts.is_paused(id_, at + SETTLED_S):
             return False
+        needed = [self.facts.workers[each] for each in worker.spec.after if each in self.facts.workers]
+        if any(not each.lets_start(worker.spec) for each in needed):
+            return False  # one before it was stopped again
         has_died = worker.last_death is not None and worker.last_death.at >= at
         return not worker.has_process and worker.spawned_at < at and not has_died
