@@ -253,8 +253,8 @@ class ExpectedOrder(Promise):
             return
         if worker.stopped_at is None and not self.facts.is_paused(entry.worker, entry.at):
             return  # an operator restarts it by name
-        if worker.urgency == KILL:
-            return  # a kill does not wait for others
+        if worker.urgency == KILL or worker.process_since >= entry.at - EXACT_S:
+            return  # a kill does not wait for others, and what starts in this moment is of no use yet
         for id_, other in self.facts.workers.items():
             if entry.worker in other.spec.after and self._is_to_end(id_, other, entry.at):
                 yield f"{entry.worker} is stopped while {id_}, which needs it, still runs"

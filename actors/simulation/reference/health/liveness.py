@@ -97,7 +97,10 @@ class Liveness(Promise):
     def _overlooked(self, entry: ProbeAnswered) -> str | None:
         worker = self.facts.workers[entry.worker]
         is_gone = worker.living != entry.generation or entry.generation in worker.decided
-        if is_gone or worker.is_ending or self.facts.is_paused(entry.worker, entry.at):
+        breaker = "" if worker.spec.breaker is None else worker.spec.breaker.name
+        is_spared = self._turned_at.get(breaker, -1.0) >= entry.at - EXACT_S  # it opened in this moment
+        is_spared |= self.facts.an_actor_raised  # a monitor that raised begins to count again
+        if is_gone or is_spared or worker.is_ending or self.facts.is_paused(entry.worker, entry.at):
             return None
         failed = self._failed.get(entry.worker, 0)
         return f"{entry.worker} #{entry.generation} fails its probe {failed} times and lives"
