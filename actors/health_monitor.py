@@ -52,12 +52,12 @@ from .rules.worker_health.health import advance, triggers_of
 from .rules.worker_health.health_states import (
     Checked,
     Elapsed,
-    Failed,
     GivenUp,
     Granted,
     HealthChange,
     Launched,
     Lost,
+    MarkedFailed,
     Reported,
     Trigger,
 )
@@ -169,7 +169,7 @@ class HealthMonitor(ResilientActor):
 
     def _register(self, request: Register) -> None:
         known = self._workers.get(request.component_id)
-        if known is not None and isinstance(known.state, Failed):
+        if known is not None and isinstance(known.state, MarkedFailed):
             tell(self._supervisor, RegistrationRefused(request.component_id, request.generation))
             return
         if known is not None and known.generation == request.generation:
@@ -193,7 +193,7 @@ class HealthMonitor(ResilientActor):
             # It failed in a former run, so this run has no incarnation of it.
             now = self._runtime.clock.monotonic()
             self._workers[component_id] = ObservedWorker(
-                component_id, 0, HealthPolicy(), False, Failed(), now
+                component_id, 0, HealthPolicy(), False, MarkedFailed(), now
             )
             self._mirror.mark(self._workers[component_id])
         else:

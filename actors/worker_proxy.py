@@ -35,21 +35,21 @@ from .rules.stop_ladder import (
     Absent,
     Alive,
     Ask,
-    Drain,
+    AskToDrain,
+    BeingStopped,
     Drained,
     Effect,
-    Ended,
     FoundNoRoom,
+    Gone,
     RungElapsed,
     Send,
     ShowStacks,
     Spawn,
     Spawning,
-    Start,
     Started,
+    StartOrdered,
     State,
-    Stop,
-    Stopping,
+    StopOrdered,
     TellGone,
     TellNotStarted,
     TellUnkillable,
@@ -106,14 +106,14 @@ class WorkerProxy(ResilientActor):
         """Go on with the process of the former program; a start that it had not begun is requested again."""
         self._ordered = known.ordered
         self._state = Absent() if isinstance(known.state, Spawning) else known.state
-        if isinstance(self._state, Stopping) and known.step_due is not None:
+        if isinstance(self._state, BeingStopped) and known.step_due is not None:
             left = max(0.0, known.step_due - self._runtime.clock.monotonic())
             self._wait(left, LadderElapsed(self._state.generation, self._state.step))
 
     def recover(self) -> None:
         """Ask what runs; an interrupted ladder starts over when the Supervisor repeats its order."""
         self._cancel_timer()
-        if isinstance(self._state, Stopping):
+        if isinstance(self._state, BeingStopped):
             self._state = Alive(self._state.generation, self._state.pid)
         self._ask_what_runs()
 
@@ -122,11 +122,11 @@ class WorkerProxy(ResilientActor):
         match message:
             case StartProcess(generation=generation):
                 self._ordered = generation
-                self._advance(Start(generation))
+                self._advance(StartOrdered(generation))
             case StopProcess(generation=generation, urgency=urgency, hung=hung):
                 # A worker that cannot write its stacks gets no time for it.
                 asked = hung and self._processes.can_show_stacks(self._spec.id, generation)
-                self._advance(Stop(generation, urgency, asked))
+                self._advance(StopOrdered(generation, urgency, asked))
             case PauseProcess(generation=generation, paused=paused):
                 control = Control.PAUSE if paused else Control.RESUME
                 self._processes.send(self._spec.id, generation, control)
@@ -143,9 +143,9 @@ class WorkerProxy(ResilientActor):
                 self._advance(FoundNoRoom(generation))
                 tell(self._supervisor, message)
             case SpawnFailed(generation=generation):
-                self._advance(Ended(generation, Exit()))
+                self._advance(Gone(generation, Exit()))
             case ProcessExited(generation=generation, exit=exit_, remains=remains):
-                self._advance(Ended(generation, exit_, remains))
+                self._advance(Gone(generation, exit_, remains))
             case ReportProcess():
                 self._ask_what_runs()
             case AdoptProcess():
@@ -158,11 +158,16 @@ class WorkerProxy(ResilientActor):
                 self.unexpected(unknown)
 
     def _adopt(self) -> None:
-        if isinstance(self._state, Alive | Stopping | Unkillable):
+        if isinstance(self._state, Alive | BeingStopped | Unkillable):
             request = SpawnRequest(self._spec, self._state.generation, self.actor_ref, self._monitor)
             self._processes.adopt(request)
         drain = self._terms.policy.drain
-        if isinstance(self._state, Stopping) and self._state.draining and drain is not None and drain.probe:
+        if (
+            isinstance(self._state, BeingStopped)
+            and self._state.draining
+            and drain is not None
+            and drain.probe
+        ):
             self._processes.drain(self._spec.id, self._state.generation, drain)  # it was cut off
 
     def _ask_what_runs(self) -> None:
@@ -193,7 +198,7 @@ class WorkerProxy(ResilientActor):
                 self._processes.spawn(SpawnRequest(self._spec, generation, self.actor_ref, self._monitor))
             case Ask(generation=generation):
                 self._processes.send(id_, generation, Control.STOP)
-            case Drain(generation=generation):
+            case AskToDrain(generation=generation):
                 assert self._terms.policy.drain is not None
                 self._processes.drain(id_, generation, self._terms.policy.drain)
                 self._tell_step(generation, "drain")
@@ -216,7 +221,7 @@ class WorkerProxy(ResilientActor):
                 tell(self.persistence, unkillable)
 
     def _drained(self, generation: int, problem: str) -> None:
-        if isinstance(self._state, Stopping) and self._state.draining:
+        if isinstance(self._state, BeingStopped) and self._state.draining:
             self._tell_step(generation, "not_drained" if problem else "drained", problem)
         self._advance(Drained(generation))
 

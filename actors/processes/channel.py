@@ -22,7 +22,7 @@ class DescriptorSentError(Exception):
     """The worker sent a descriptor over its channel."""
 
 
-class Channel:
+class WorkerChannel:
     """Our end, which never blocks."""
 
     def __init__(self, end: socket.socket, *, looks_first: bool) -> None:
@@ -84,7 +84,7 @@ class Channel:
             return False
 
 
-def channel_pair() -> tuple[Channel, socket.socket]:
+def channel_pair() -> tuple[WorkerChannel, socket.socket]:
     """Our end of a new channel, and the worker's.
 
     Raises:
@@ -94,12 +94,12 @@ def channel_pair() -> tuple[Channel, socket.socket]:
     refuses = refuses_descriptors()
     if refuses:
         ours.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)
-    return Channel(ours, looks_first=not refuses), theirs
+    return WorkerChannel(ours, looks_first=not refuses), theirs
 
 
-def inherited_channel(descriptor: int) -> Channel:
+def inherited_channel(descriptor: int) -> WorkerChannel:
     """Our end of a channel that the former program of this process opened."""
-    return Channel(socket.socket(fileno=descriptor), looks_first=not refuses_descriptors())
+    return WorkerChannel(socket.socket(fileno=descriptor), looks_first=not refuses_descriptors())
 
 
 @cache

@@ -23,7 +23,7 @@ from .channel import DescriptorSentError
 from .logs.worker_log import WorkerLog
 from .oom_kills import OomKills
 from .spawn.pipes import BEGUN_JOBS_SIZE, CRASH_DUMP_SIZE
-from .spawn.spawner import Spawned
+from .spawn.spawner import SpawnedProcess
 from .takeover.known_child import KnownChild
 from .watch.frame_reader import FrameReader
 from .watch.output_tail import shown
@@ -53,7 +53,7 @@ class Child:
     def __init__(
         self,
         request: SpawnRequest,
-        spawned: Spawned,
+        spawned: SpawnedProcess,
         transcript: Transcript,
         oom_kills: int | None = None,
         fingerprint: Callable[[], Fingerprint | None] = Fingerprint,

@@ -29,7 +29,7 @@ class HeldJob(Protocol):
     def cancel_requested_at_wall_ms(self) -> int | None: ...
 
 
-class End(Protocol):
+class WorkerEnd(Protocol):
     """What a verdict needs to know of the end of a worker."""
 
     @property
@@ -60,7 +60,7 @@ def verdict_after_crash(crash_count: int, *, counted: bool, retries: int | None,
     return Verdict(JobState.TOXIC, crashes, f"{many}, the last one while it ran alone" if alone else many)
 
 
-def verdict_if_ended_for_it(job: HeldJob, end: End, crash_count: int) -> Verdict | None:
+def verdict_if_ended_for_it(job: HeldJob, end: WorkerEnd, crash_count: int) -> Verdict | None:
     """The verdict on a job for which its worker was ended: it was cancelled, or took too long.
 
     None: it has to do with the job only as a suspect; see `verdict_after_crash`.

@@ -83,7 +83,7 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
     pid: int
 
 
-class Stopping(msgspec.Struct, frozen=True, tag=True):
+class BeingStopped(msgspec.Struct, frozen=True, tag="Stopping"):
     """It is being ended; `rungs` are the steps still to come."""
 
     generation: int
@@ -104,10 +104,10 @@ class Unkillable(msgspec.Struct, frozen=True, tag=True):
     pid: int
 
 
-State = Absent | Spawning | Alive | Stopping | Unkillable
+State = Absent | Spawning | Alive | BeingStopped | Unkillable
 
 
-class Start(msgspec.Struct, frozen=True):
+class StartOrdered(msgspec.Struct, frozen=True):
     """A new incarnation is wanted."""
 
     generation: int
@@ -120,7 +120,7 @@ class Started(msgspec.Struct, frozen=True):
     pid: int
 
 
-class Stop(msgspec.Struct, frozen=True):
+class StopOrdered(msgspec.Struct, frozen=True):
     """The process must end; `stacks` asks a hung one for its stacks first."""
 
     generation: int
@@ -147,7 +147,7 @@ class FoundNoRoom(msgspec.Struct, frozen=True):
     generation: int
 
 
-class Ended(msgspec.Struct, frozen=True):
+class Gone(msgspec.Struct, frozen=True):
     """The process is gone and reaped, or could not be started."""
 
     generation: int
@@ -155,7 +155,7 @@ class Ended(msgspec.Struct, frozen=True):
     remains: Remains | None = None
 
 
-Trigger = Start | Started | Stop | RungElapsed | Drained | FoundNoRoom | Ended
+Trigger = StartOrdered | Started | StopOrdered | RungElapsed | Drained | FoundNoRoom | Gone
 
 
 class Spawn(msgspec.Struct, frozen=True):
@@ -170,7 +170,7 @@ class Ask(msgspec.Struct, frozen=True):
     generation: int
 
 
-class Drain(msgspec.Struct, frozen=True):
+class AskToDrain(msgspec.Struct, frozen=True):
     """Tell the worker to take no more work."""
 
     generation: int
@@ -219,7 +219,7 @@ class TellUnkillable(msgspec.Struct, frozen=True):
     pid: int
 
 
-Effect = Spawn | Ask | Drain | ShowStacks | Send | Wait | TellGone | TellNotStarted | TellUnkillable
+Effect = Spawn | Ask | AskToDrain | ShowStacks | Send | Wait | TellGone | TellNotStarted | TellUnkillable
 
 
 class LadderStep(msgspec.Struct, frozen=True):
@@ -248,30 +248,32 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> LadderStep:
         case Spawning(stop=urgency), Started(generation=generation, pid=pid):
             assert urgency is not None
             return _begin(generation, pid, urgency, terms)
-        case (Spawning(waits=True), Stop()) | (Spawning(stop=Urgency()), FoundNoRoom()):
+        case (Spawning(waits=True), StopOrdered()) | (Spawning(stop=Urgency()), FoundNoRoom()):
             return _not_started(state.generation)
         case Spawning(generation=generation), FoundNoRoom():
             return LadderStep(replace(state, waits=True), (Wait(generation, 0, ROOM_RETRY_S),))
         case Spawning(generation=generation, waits=True), RungElapsed(step=0):
             return LadderStep(Spawning(generation), (Spawn(generation),))
-        case Spawning(), Stop(urgency=urgency):
+        case Spawning(), StopOrdered(urgency=urgency):
             return LadderStep(replace(state, stop=max(urgency, state.stop or urgency)))
-        case Alive(generation=generation, pid=pid), Stop(urgency=urgency, stacks=stacks):
+        case Alive(generation=generation, pid=pid), StopOrdered(urgency=urgency, stacks=stacks):
             return _begin(generation, pid, urgency, terms, stacks=stacks)
-        case Stopping(sent=signal.SIGKILL), Stop():
+        case BeingStopped(sent=signal.SIGKILL), StopOrdered():
             # SIGKILL is the last step; beginning again would only take longer.
             return LadderStep(state)
-        case Stopping(generation=generation, pid=pid), Stop(urgency=urgency) if urgency > state.urgency:
+        case BeingStopped(generation=generation, pid=pid), StopOrdered(urgency=urgency) if (
+            urgency > state.urgency
+        ):
             return _begin(generation, pid, urgency, terms, state.step)
-        case Stopping(step=step), RungElapsed(step=elapsed) if step == elapsed:
+        case BeingStopped(step=step), RungElapsed(step=elapsed) if step == elapsed:
             return _next_rung(state)
-        case Stopping(draining=True), Drained():
+        case BeingStopped(draining=True), Drained():
             return _next_rung(state)
-        case Unkillable(generation=generation, pid=pid), Stop():
+        case Unkillable(generation=generation, pid=pid), StopOrdered():
             # The sender of this stop must be notified as well.
             return LadderStep(state, (TellUnkillable(generation, pid),))
-        case _, Ended(generation=generation, exit=exit_, remains=remains):
-            forced = state.sent if isinstance(state, Stopping) else None
+        case _, Gone(generation=generation, exit=exit_, remains=remains):
+            forced = state.sent if isinstance(state, BeingStopped) else None
             return LadderStep(Absent(), (TellGone(generation, exit_, forced, remains),))
         case _:
             return LadderStep(state)
@@ -279,9 +281,9 @@ def advance(state: State, trigger: Trigger, terms: Terms) -> LadderStep:
 
 def _without_process(state: Absent, trigger: Trigger) -> LadderStep:
     match trigger:
-        case Start(generation=generation):
+        case StartOrdered(generation=generation):
             return LadderStep(Spawning(generation), (Spawn(generation),))
-        case Stop(generation=generation):
+        case StopOrdered(generation=generation):
             # The sender may have missed that it is gone.
             return LadderStep(state, (TellGone(generation, Exit()),))
         case _:
@@ -296,10 +298,10 @@ def _begin(
     generation: int, pid: int, urgency: Urgency, terms: Terms, step: int = 0, *, stacks: bool = False
 ) -> LadderStep:
     rungs = ladder(terms.policy, urgency, terms.has_channel, stacks)
-    return _next_rung(Stopping(generation, pid, urgency, rungs, step))
+    return _next_rung(BeingStopped(generation, pid, urgency, rungs, step))
 
 
-def _next_rung(state: Stopping) -> LadderStep:
+def _next_rung(state: BeingStopped) -> LadderStep:
     if not state.rungs:
         return LadderStep(
             Unkillable(state.generation, state.pid), (TellUnkillable(state.generation, state.pid),)
@@ -316,5 +318,5 @@ def _effect(rung: Rung, generation: int) -> Effect:
     if rung.stacks:
         return ShowStacks(generation)
     if rung.drains:
-        return Drain(generation)
+        return AskToDrain(generation)
     return Ask(generation) if rung.signal is None else Send(generation, rung.signal)

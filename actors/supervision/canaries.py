@@ -12,11 +12,11 @@ from .worker import (
     Idle,
     Rest,
     Stopping,
+    SupervisedWorker,
     Up,
-    Worker,
 )
 
-WorkerMap = Mapping[str, Worker]
+WorkerMap = Mapping[str, SupervisedWorker]
 """Every worker, by its id."""
 
 HOLDS = 3
@@ -29,7 +29,7 @@ def candidates(name: str, workers: WorkerMap) -> tuple[str, ...]:
     return tuple(worker.id for worker in _ready(free, workers) or free)
 
 
-def tries(canary: Worker | None, name: str, workers: WorkerMap, waits_for: Collection[str]) -> bool:
+def tries(canary: SupervisedWorker | None, name: str, workers: WorkerMap, waits_for: Collection[str]) -> bool:
     """Whether the canary can still become healthy; `waits_for`: the workers that its start waits for."""
     if canary is None or canary.spec.breaker is None or canary.spec.breaker.name != name:
         return False
@@ -56,12 +56,12 @@ def are_yet_to_start(name: str, workers: WorkerMap) -> bool:
     return bool(at_hand) and all(isinstance(phase, Idle) and phase.rest is Rest.NEW for phase in at_hand)
 
 
-def members(name: str, workers: WorkerMap) -> list[Worker]:
+def members(name: str, workers: WorkerMap) -> list[SupervisedWorker]:
     """The workers that share a breaker."""
     return [w for w in workers.values() if w.spec.breaker is not None and w.spec.breaker.name == name]
 
 
-def _ready(free: list[Worker], workers: WorkerMap) -> list[Worker]:
+def _ready(free: list[SupervisedWorker], workers: WorkerMap) -> list[SupervisedWorker]:
     """The workers of these that can start at once: no worker and no former process is in the way."""
     gone = [worker for worker in free if worker.lingering is None]
     return [
@@ -71,7 +71,7 @@ def _ready(free: list[Worker], workers: WorkerMap) -> list[Worker]:
     ]
 
 
-def _free(name: str, workers: WorkerMap) -> list[Worker]:
+def _free(name: str, workers: WorkerMap) -> list[SupervisedWorker]:
     """The held workers that do not wait for another held worker."""
     held = _held(name, workers)
     return [workers[id_] for id_ in held if not _needs(workers[id_], workers) & held.keys()]
@@ -82,10 +82,10 @@ def _held(name: str, workers: WorkerMap) -> dict[str, None]:
     return {worker.id: None for worker in members(name, workers) if is_held(worker)}
 
 
-def _needs(worker: Worker, workers: WorkerMap) -> set[str]:
+def _needs(worker: SupervisedWorker, workers: WorkerMap) -> set[str]:
     return all_before(worker.id, {each.id: each.spec.after for each in workers.values()})
 
 
-def _keeps_waiting(before: Worker | None, worker: Worker) -> bool:
+def _keeps_waiting(before: SupervisedWorker | None, worker: SupervisedWorker) -> bool:
     """Whether a worker has to wait for one before it; a missing worker holds up no start."""
     return before is not None and not before.lets_start(worker.spec)

@@ -8,14 +8,17 @@ from ..deaths.death import Death, Exit
 from ..messages import EssentialEnded
 from ..spec.policies.group import Essential, Group, ends_with
 from .group_rules import GroupRuling, is_over
-from .worker import Failed, Worker
+from .worker import Failed, SupervisedWorker
 
 FAILURE = 1
 """The exit code if the worker's own is not known, or says that all is well."""
 
 
 def essential_end(
-    worker: Worker, death: Death, ruling: GroupRuling, members_of: Callable[[Group], Iterable[Worker]]
+    worker: SupervisedWorker,
+    death: Death,
+    ruling: GroupRuling,
+    members_of: Callable[[Group], Iterable[SupervisedWorker]],
 ) -> EssentialEnded | None:
     """What is announced if the supervisor stops because of this death; None if it does not.
 
@@ -37,7 +40,7 @@ def essential_end(
 
 
 def _ended_group(
-    worker: Worker, ruling: GroupRuling, members_of: Callable[[Group], Iterable[Worker]]
+    worker: SupervisedWorker, ruling: GroupRuling, members_of: Callable[[Group], Iterable[SupervisedWorker]]
 ) -> Group | None:
     if ruling.ends_all:
         return ruling.given_up[-1]
@@ -63,7 +66,7 @@ def exit_code(ended: Exit, *, failed: bool) -> int:
     return ended.code
 
 
-def is_essential(worker: Worker) -> bool:
+def is_essential(worker: SupervisedWorker) -> bool:
     """Whether the supervisor stops when this worker, or a group of it, is given up."""
     return worker.spec.essential is not False or any(
         place.group.essential is not False for place in worker.spec.membership

@@ -23,13 +23,13 @@ from .worker import (
     KeepRecord,
     Rest,
     StopMonitoring,
-    Worker,
+    SupervisedWorker,
     WorkerStep,
     World,
 )
 
 
-def clear_if_changed(worker: Worker, world: World) -> WorkerStep:
+def clear_if_changed(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Clear counters and failure of a failed worker that is another version now; nothing is started."""
     phase = worker.phase
     if not isinstance(phase, Failed) or not worker.spec.restart.clear_failed_on_change:
@@ -44,7 +44,7 @@ def clear_if_changed(worker: Worker, world: World) -> WorkerStep:
     return WorkerStep(worker, (CancelTimers(), clear, lifted, StopMonitoring()))
 
 
-def refusal(worker: Worker, world: World) -> str | None:
+def refusal(worker: SupervisedWorker, world: World) -> str | None:
     """Why starting a failed worker does not lift its failure, and what does; None if it does."""
     phase = worker.phase
     if not isinstance(phase, Failed) or not isinstance(clear_if_changed(worker, world).worker.phase, Failed):
@@ -61,7 +61,7 @@ def refusal(worker: Worker, world: World) -> str | None:
     return f"{worker.id} is failed ({phase.reason}), and {why}: {remedy}"
 
 
-def start(worker: Worker, world: World) -> WorkerStep:
+def start(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Have it running, a failed one only if it is another version now."""
     lifted = clear_if_changed(worker, world)
     begun = supervision.start(lifted.worker, world)

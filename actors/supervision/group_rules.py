@@ -22,7 +22,7 @@ from ..rules.restarts import Circumstances, Decision, Limit, RestartState, resta
 from ..spec.policies.group import Group, GroupExhausted, Membership, Strategy
 from .on_command import stop
 from .restart_wait import bar, is_held
-from .worker import BackingOff, Idle, Rest, Stopping, StopReason, Up, Worker, WorkerStep
+from .worker import BackingOff, Idle, Rest, Stopping, StopReason, SupervisedWorker, Up, WorkerStep
 
 Budgets = Mapping[str, tuple[int, ...]]
 """When members of a group were restarted, in milliseconds of the monotonic clock, by the group's name."""
@@ -82,7 +82,7 @@ def recent(group: Group, budgets: Budgets, now_ms: int) -> tuple[int, ...]:
 
 
 def decision_in_group(
-    worker: Worker, decision: Decision, ruling: GroupRuling, death: Death, around: Circumstances
+    worker: SupervisedWorker, decision: Decision, ruling: GroupRuling, death: Death, around: Circumstances
 ) -> Decision:
     """The decision on a death as the groups of the worker change it."""
     if ruling.given_up and decision.action is Action.RESTART:
@@ -109,13 +109,15 @@ def decision_in_group(
 # ── Who restarts with it ─────────────────────────────────────────────────────────────────
 
 
-def affected(culprit: Worker, ruling: GroupRuling, members: Iterable[Worker]) -> tuple[str, ...]:
+def affected(
+    culprit: SupervisedWorker, ruling: GroupRuling, members: Iterable[SupervisedWorker]
+) -> tuple[str, ...]:
     """The other members that are stopped because of this death, in reverse order."""
     chosen = [worker.id for worker in members if worker.id != culprit.id and _falls(worker, culprit, ruling)]
     return tuple(reversed(chosen))
 
 
-def _falls(worker: Worker, culprit: Worker, ruling: GroupRuling) -> bool:
+def _falls(worker: SupervisedWorker, culprit: SupervisedWorker, ruling: GroupRuling) -> bool:
     if ruling.given_up:
         return _place(worker, ruling.given_up[-1].name) is not None
     group = ruling.restarts
@@ -133,11 +135,11 @@ def _falls(worker: Worker, culprit: Worker, ruling: GroupRuling) -> bool:
             return place.position > ruling.from_position
 
 
-def _place(worker: Worker, group: str) -> Membership | None:
+def _place(worker: SupervisedWorker, group: str) -> Membership | None:
     return next((place for place in worker.spec.membership if place.group.name == group), None)
 
 
-def fall(worker: Worker, culprit: str, down: str | None) -> WorkerStep:
+def fall(worker: SupervisedWorker, culprit: str, down: str | None) -> WorkerStep:
     """Stop a member because another one died, and start it again in its turn; nothing is counted.
 
     With `down` the group is given up: the member is not started again until that is lifted.
@@ -152,7 +154,7 @@ def fall(worker: Worker, culprit: str, down: str | None) -> WorkerStep:
     return WorkerStep(replace(step.worker, phase=phase), step.effects)
 
 
-def ids_by_group(workers: Iterable[Worker]) -> dict[str, tuple[str, ...]]:
+def ids_by_group(workers: Iterable[SupervisedWorker]) -> dict[str, tuple[str, ...]]:
     """The ids of the members of each group, with those of the groups inside it."""
     found: dict[str, list[str]] = {}
     for worker in workers:
@@ -164,7 +166,9 @@ def ids_by_group(workers: Iterable[Worker]) -> dict[str, tuple[str, ...]]:
 # ── When it may start again ──────────────────────────────────────────────────────────────
 
 
-def waits_for(worker: Worker, members: Iterable[Worker], not_ended: Collection[str]) -> tuple[str, ...]:
+def waits_for(
+    worker: SupervisedWorker, members: Iterable[SupervisedWorker], not_ended: Collection[str]
+) -> tuple[str, ...]:
     """The members that must end, or whose delay must be over, before this one starts.
 
     Args:
@@ -188,6 +192,6 @@ def _is_for_all(group: Group) -> bool:
     return group.strategy is Strategy.ONE_FOR_ALL
 
 
-def is_over(worker: Worker) -> bool:
+def is_over(worker: SupervisedWorker) -> bool:
     """Whether it has ended for good: it finished, or is not restarted."""
     return isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.DONE, Rest.LEFT)

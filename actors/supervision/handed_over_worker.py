@@ -16,7 +16,7 @@ from ..rules.schedules.timetable import Timetable
 from ..spec.policies.stop_policy import Urgency
 from ..spec.policies.work_item_policy import Release, ReleaseOrder
 from ..spec.worker_spec import WorkerSpec
-from .worker import OpenDeath, Phase, Stopping, StopReason, Up, Worker
+from .worker import OpenDeath, Phase, Stopping, StopReason, SupervisedWorker, Up
 
 
 class HandedOverWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ class HandedOverFleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return held | late
 
 
-def known_worker(worker: Worker) -> HandedOverWorker:
+def known_worker(worker: SupervisedWorker) -> HandedOverWorker:
     """What to hand over of a worker."""
     return HandedOverWorker(
         phase=worker.phase,
@@ -111,9 +111,9 @@ def known_worker(worker: Worker) -> HandedOverWorker:
     )
 
 
-def taken_over(spec: WorkerSpec, known: HandedOverWorker) -> Worker:
+def taken_over(spec: WorkerSpec, known: HandedOverWorker) -> SupervisedWorker:
     """The worker as the former program left it."""
-    return Worker(
+    return SupervisedWorker(
         spec,
         phase=known.phase,
         generation=known.generation,

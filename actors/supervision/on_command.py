@@ -28,14 +28,14 @@ from .worker import (
     StopMonitoring,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
 
 
-def start(worker: Worker, world: World) -> WorkerStep:
+def start(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Have it running: at once, without touching any counter."""
     match worker.phase:
         case Up() | Failed():
@@ -63,7 +63,7 @@ def start(worker: Worker, world: World) -> WorkerStep:
             return launch(worker, world)
 
 
-def _resume_backoff(worker: Worker, due_ms: int, world: World) -> WorkerStep:
+def _resume_backoff(worker: SupervisedWorker, due_ms: int, world: World) -> WorkerStep:
     """Wait for the rest of a delay that a former run decided."""
     record = DeathRecord(
         component_id=worker.id,
@@ -90,7 +90,7 @@ def _resume_backoff(worker: Worker, due_ms: int, world: World) -> WorkerStep:
 
 
 def stop(
-    worker: Worker,
+    worker: SupervisedWorker,
     urgency: Urgency = Urgency.GRACEFUL,
     rest: Rest = Rest.STOPPED,
     reason: StopReason = StopReason.OPERATOR,
@@ -122,7 +122,7 @@ def stop(
             return WorkerStep(worker, _rested(worker, urgency))
 
 
-def pause(worker: Worker) -> WorkerStep:
+def pause(worker: SupervisedWorker) -> WorkerStep:
     """Hold the worker back, in the way that its spec says."""
     if worker.spec.pause_mode is PauseMode.IDLE and isinstance(worker.phase, Up):
         return WorkerStep(worker, (SetIdle(worker.phase.generation, paused=True),))
@@ -135,7 +135,7 @@ def pause(worker: Worker) -> WorkerStep:
             return stop(worker, rest=Rest.PAUSED, reason=StopReason.PAUSE)
 
 
-def resume(worker: Worker, world: World) -> WorkerStep:
+def resume(worker: SupervisedWorker, world: World) -> WorkerStep:
     """End a pause: what it held back starts at once; what is failed or was stopped stays so."""
     match worker.phase:
         case Up(generation=generation):
@@ -149,7 +149,7 @@ def resume(worker: Worker, world: World) -> WorkerStep:
             return WorkerStep(worker)
 
 
-def reset(worker: Worker, world: World) -> WorkerStep:
+def reset(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Clear counters and failure; nothing is started, and what runs continues."""
     clear = (KeepRecord(RestartReset(worker.id, world.wall_ms)), Announce(WorkerReset(worker.id)))
     worker = replace(worker, restarts=RestartState(), not_before_ms=None)
@@ -164,7 +164,7 @@ def reset(worker: Worker, world: World) -> WorkerStep:
             return WorkerStep(worker, clear)
 
 
-def refund(worker: Worker, restarts: int) -> WorkerStep:
+def refund(worker: SupervisedWorker, restarts: int) -> WorkerStep:
     """Count the first of its restarts no longer: it was a node of the cluster that had it die."""
     state = worker.restarts
     left = replace(
@@ -179,7 +179,7 @@ def refund(worker: Worker, restarts: int) -> WorkerStep:
 _STAYS = frozenset({Rest.STOPPED, Rest.HELD, Rest.GROUP, Rest.SCHEDULED})
 
 
-def restart(worker: Worker, world: World) -> WorkerStep:
+def restart(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Reset, then start afresh: a running process is stopped first."""
     cleared = reset(worker, world)
     worker = cleared.worker
@@ -188,7 +188,7 @@ def restart(worker: Worker, world: World) -> WorkerStep:
     return WorkerStep(begun.worker, (*cleared.effects, *begun.effects))
 
 
-def renew(worker: Worker, reason: StopReason, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
+def renew(worker: SupervisedWorker, reason: StopReason, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
     """Have a new process for a spec that changed; nothing is counted, and what is down stays down."""
     if not isinstance(worker.phase, Up):
         return WorkerStep(worker)
@@ -199,21 +199,21 @@ def renew(worker: Worker, reason: StopReason, urgency: Urgency = Urgency.GRACEFU
     return WorkerStep(replace(halted.worker, phase=phase), halted.effects)
 
 
-def recycle(worker: Worker, reason: str, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
+def recycle(worker: SupervisedWorker, reason: str, urgency: Urgency = Urgency.GRACEFUL) -> WorkerStep:
     """Have a new process for a worker that is well; nothing is counted."""
     renewed = renew(worker, StopReason.RECYCLE, urgency)
     event = WorkerRecycled(worker.id, worker.generation, reason)
     return WorkerStep(renewed.worker, (Announce(event), *renewed.effects)) if renewed.effects else renewed
 
 
-def limit_exceeded(worker: Worker, generation: int, detail: str) -> WorkerStep:
+def limit_exceeded(worker: SupervisedWorker, generation: int, detail: str) -> WorkerStep:
     """Kill a worker that uses too much; its death is the monitor's to tell."""
     if not is_up(worker, generation):
         return WorkerStep(worker)
     return WorkerStep(worker, (SetCause(generation, detail), Halt(generation, Urgency.KILL)))
 
 
-def _rested(worker: Worker, urgency: Urgency) -> tuple[Effect, ...]:
+def _rested(worker: SupervisedWorker, urgency: Urgency) -> tuple[Effect, ...]:
     """Say that it is at rest; one that was taken for dead and still ends, is ended as firmly as is wanted."""
     if worker.lingering is not None:
         return (Halt(worker.lingering, urgency),)

@@ -38,7 +38,7 @@ from .worker import (
     ReleaseWork,
     ReportFailed,
     Rest,
-    Worker,
+    SupervisedWorker,
     WorkerStep,
     World,
 )
@@ -46,13 +46,13 @@ from .worker import (
 _RUN_FAILED = "the run failed: "
 
 
-def decision_on(worker: Worker, death: Death, world: World) -> Decision:
+def decision_on(worker: SupervisedWorker, death: Death, world: World) -> Decision:
     """What the worker's own policy says."""
     decision = decide(worker.spec.restart, worker.restarts, death, circumstances(worker, world))
     return decision if worker.spec.schedule is None else _in_run(worker, decision)
 
 
-def _in_run(worker: Worker, decision: Decision) -> Decision:
+def _in_run(worker: SupervisedWorker, decision: Decision) -> Decision:
     """The decision for a scheduled worker: it is never given up, only the run is."""
     table = worker.timetable
     if decision.done or table is None or table.current is None:
@@ -68,7 +68,7 @@ def _in_run(worker: Worker, decision: Decision) -> Decision:
     )
 
 
-def circumstances(worker: Worker, world: World) -> Circumstances:
+def circumstances(worker: SupervisedWorker, world: World) -> Circumstances:
     """What the decision on a death depends on beside the policy and the counters."""
     return Circumstances(
         now_ms=world.now_ms,
@@ -81,7 +81,7 @@ def circumstances(worker: Worker, world: World) -> Circumstances:
 
 
 def died(
-    worker: Worker,
+    worker: SupervisedWorker,
     death: Death,
     world: World,
     decision: Decision | None = None,
@@ -168,7 +168,7 @@ def death_record(
 
 
 def _after_death(
-    worker: Worker, death: Death, decision: Decision, record: DeathRecord, world: World
+    worker: SupervisedWorker, death: Death, decision: Decision, record: DeathRecord, world: World
 ) -> WorkerStep:
     match decision.action:
         case Action.RESTART | Action.RESTART_UNCOUNTED:

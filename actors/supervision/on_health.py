@@ -18,7 +18,7 @@ from .worker import (
     KeepRecord,
     ReportFailed,
     Schedule,
-    Worker,
+    SupervisedWorker,
     WorkerStep,
     World,
 )
@@ -40,7 +40,7 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Worke
     # A reset clears the last restart; the death that it followed stays, and its delay means nothing now.
     due = None if last is None else known.restart_due_wall_ms
     longest_ms = round(spec.restart.max_delay_s * 1000)
-    worker = Worker(
+    worker = SupervisedWorker(
         spec,
         generation=known.last_generation,
         # However the clock was set meanwhile, nothing waits longer than the policy's longest delay.
@@ -59,21 +59,23 @@ def remembered(spec: WorkerSpec, known: RememberedWorker, world: World) -> Worke
 
 
 def _anew(spec: WorkerSpec, known: RememberedWorker, world: World) -> WorkerStep:
-    worker = Worker(spec, generation=known.last_generation)
+    worker = SupervisedWorker(spec, generation=known.last_generation)
     counted = known.restart_count or known.streak_count or known.failed_at_wall_ms is not None
     clear = (KeepRecord(RestartReset(spec.id, world.wall_ms)),) if counted else ()
     return WorkerStep(worker, clear)
 
 
-def readmitted(spec: WorkerSpec, former: Worker) -> WorkerStep:
+def readmitted(spec: WorkerSpec, former: SupervisedWorker) -> WorkerStep:
     """A worker that was removed and is added again: its counters and its failure belong to the id."""
-    worker = Worker(spec, generation=former.generation, restarts=former.restarts, timetable=former.timetable)
+    worker = SupervisedWorker(
+        spec, generation=former.generation, restarts=former.restarts, timetable=former.timetable
+    )
     if isinstance(former.phase, Failed):
         return WorkerStep(replace(worker, phase=former.phase, status=Status.FAILED), (ReportFailed(),))
     return WorkerStep(worker)
 
 
-def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int = 0) -> WorkerStep:
+def health_changed(worker: SupervisedWorker, generation: int, status: Status, ago_ms: int = 0) -> WorkerStep:
     """A change of a living worker, some time ago: only sustained health ever clears the streak."""
     if not is_up(worker, generation):
         return WorkerStep(worker)
@@ -85,7 +87,7 @@ def health_changed(worker: Worker, generation: int, status: Status, ago_ms: int 
     return WorkerStep(worker, (CancelTimers(),)) if status is not Status.HEALTHY else WorkerStep(worker)
 
 
-def job_changed(worker: Worker, generation: int, job: Job | None) -> WorkerStep:
+def job_changed(worker: SupervisedWorker, generation: int, job: Job | None) -> WorkerStep:
     """The living worker took or left a job."""
     if not is_up(worker, generation):
         return WorkerStep(worker)
@@ -93,7 +95,7 @@ def job_changed(worker: Worker, generation: int, job: Job | None) -> WorkerStep:
     return WorkerStep(replace(worker, job=job), tuple(map(KeepRecord, kept)))
 
 
-def sustained(worker: Worker, generation: int, world: World) -> WorkerStep:
+def sustained(worker: SupervisedWorker, generation: int, world: World) -> WorkerStep:
     """Health lasted long enough: the streak is over, the lifetime count stays."""
     if not is_up(worker, generation) or worker.status is not Status.HEALTHY:
         return WorkerStep(worker)

@@ -32,14 +32,14 @@ from .worker import (
     SetIdle,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
 
 
-def process_started(worker: Worker, generation: int, pid: int, world: World) -> WorkerStep:
+def process_started(worker: SupervisedWorker, generation: int, pid: int, world: World) -> WorkerStep:
     """The incarnation has a pid, and gets the orders that it could not receive before."""
     if not isinstance(worker.phase, Up | Stopping) or worker.phase.generation != generation:
         return WorkerStep(worker)
@@ -58,14 +58,14 @@ def _with_pid(phase: Up | Stopping, pid: int, now_ms: int) -> Up | Stopping:
     return replace(phase, pid=pid)
 
 
-def start_delayed(worker: Worker, generation: int, error: str) -> WorkerStep:
+def start_delayed(worker: SupervisedWorker, generation: int, error: str) -> WorkerStep:
     """The machine has no room for the process; its proxy tries again, and the worker is not blamed."""
     if not is_up(worker, generation):
         return WorkerStep(worker)
     return WorkerStep(replace(worker, phase=replace(worker.phase, delayed=error)))
 
 
-def refused(worker: Worker, generation: int) -> WorkerStep:
+def refused(worker: SupervisedWorker, generation: int) -> WorkerStep:
     """The monitor holds the worker for failed and will not watch it: it must not run unwatched."""
     if not is_up(worker, generation):
         return WorkerStep(worker)
@@ -73,7 +73,7 @@ def refused(worker: Worker, generation: int) -> WorkerStep:
 
 
 def process_gone(
-    worker: Worker,
+    worker: SupervisedWorker,
     generation: int,
     exit_: Exit,
     forced: int | None,
@@ -100,13 +100,15 @@ def process_gone(
     return WorkerStep(step.worker, (*amendment, *step.effects))
 
 
-def _awaits_end(worker: Worker, generation: int) -> bool:
+def _awaits_end(worker: SupervisedWorker, generation: int) -> bool:
     # A stop that came between the end of a process and the report of its death: the proxy, asked to
     # end a process that is gone, reports its end once more.
     return isinstance(worker.phase, Stopping) and worker.phase.generation == generation
 
 
-def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | None) -> tuple[Effect, ...]:
+def _amendment(
+    worker: SupervisedWorker, generation: int, exit_: Exit, remains: Remains | None
+) -> tuple[Effect, ...]:
     open_death = worker.open_death
     if open_death is None:
         return ()
@@ -123,11 +125,13 @@ def _amendment(worker: Worker, generation: int, exit_: Exit, remains: Remains | 
     return (KeepRecord(amended), *released)
 
 
-def _late_release(worker: Worker, exit_: Exit) -> tuple[Effect, ...]:
+def _late_release(worker: SupervisedWorker, exit_: Exit) -> tuple[Effect, ...]:
     return () if worker.unreleased is None else (ReleaseWork(worker.unreleased.ended(exit_)),)
 
 
-def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, world: World) -> WorkerStep:
+def _stopped(
+    worker: SupervisedWorker, phase: Stopping, exit_: Exit, forced: int | None, world: World
+) -> WorkerStep:
     ended: tuple[Effect, ...] = (
         KeepRecord(GenerationEnded(worker.id, phase.generation)),
         Announce(WorkerStopped(worker.id, phase.generation, exit_, forced)),
@@ -150,7 +154,7 @@ def _stopped(worker: Worker, phase: Stopping, exit_: Exit, forced: int | None, w
     return WorkerStep(worker, (*ended, ReportStop(exit_, forced)))
 
 
-def reconcile(worker: Worker, found: int | None, world: World) -> WorkerStep:
+def reconcile(worker: SupervisedWorker, found: int | None, world: World) -> WorkerStep:
     """Fit what is wanted to what really runs; the answer of the process table is the truth."""
     rested = () if worker.lingering is None else (ReportStop(Exit(), None),)
     late: tuple[Effect, ...] = ()

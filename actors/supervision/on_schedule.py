@@ -47,8 +47,8 @@ from .worker import (
     SetCause,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
@@ -76,7 +76,7 @@ _STOPS = {
 
 
 def scheduled(
-    worker: Worker, stored: str | None, seen_ms: int, world: World, since_ms: int | None = None
+    worker: SupervisedWorker, stored: str | None, seen_ms: int, world: World, since_ms: int | None = None
 ) -> WorkerStep:
     """Give a worker that is supervised from now on its timetable, from what is stored if anything is.
 
@@ -95,7 +95,7 @@ def scheduled(
     return _with(replace(worker, timetable=known), recovered)
 
 
-def replanned(worker: Worker, world: World) -> WorkerStep:
+def replanned(worker: SupervisedWorker, world: World) -> WorkerStep:
     """The spec may have changed: another schedule counts from now on."""
     policy, table = worker.spec.schedule, worker.timetable
     if policy is None:
@@ -106,7 +106,7 @@ def replanned(worker: Worker, world: World) -> WorkerStep:
     return WorkerStep(worker) if changed is table else _with(worker, TimetableStep(changed))
 
 
-def _unscheduled(worker: Worker, world: World) -> WorkerStep:
+def _unscheduled(worker: SupervisedWorker, world: World) -> WorkerStep:
     """It has no schedule, or no longer: a run that is open ends; the numbers of its runs stay."""
     assert worker.timetable is not None
     closed = timetables.closed(worker.timetable, RunState.STOPPED, Hindrance.CHANGED, world.wall_ms)
@@ -115,7 +115,7 @@ def _unscheduled(worker: Worker, world: World) -> WorkerStep:
     return _with(replace(worker, phase=Idle(Rest.NEW) if rests(worker) else worker.phase), closed)
 
 
-def rests(worker: Worker) -> bool:
+def rests(worker: SupervisedWorker) -> bool:
     """Whether it waits for its next run."""
     return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.SCHEDULED
 
@@ -140,7 +140,7 @@ def _read(stored: str | None) -> Timetable | None:
 # ── what is due ──────────────────────────────────────────────────────────────────────────
 
 
-def look(worker: Worker, world: World) -> WorkerStep:
+def look(worker: SupervisedWorker, world: World) -> WorkerStep:
     """Record what is due by now, and start the run that waits no longer."""
     policy, table = worker.spec.schedule, worker.timetable
     if policy is None or table is None or world.stopping:
@@ -155,7 +155,7 @@ def look(worker: Worker, world: World) -> WorkerStep:
     return _then(step, _begin_if_ready(step.worker, policy, world))
 
 
-def run_now(worker: Worker, world: World) -> WorkerStep:
+def run_now(worker: SupervisedWorker, world: World) -> WorkerStep:
     """An operator wants a run now; `run_refusal` was asked before."""
     policy, table = worker.spec.schedule, worker.timetable
     assert policy is not None and table is not None
@@ -166,7 +166,7 @@ def run_now(worker: Worker, world: World) -> WorkerStep:
     return _then(step, _begin_if_ready(step.worker, policy, world))
 
 
-def run_refusal(worker: Worker, world: World) -> str | None:
+def run_refusal(worker: SupervisedWorker, world: World) -> str | None:
     """Why the worker cannot be run now; None if it can."""
     policy, table, name = worker.spec.schedule, worker.timetable, worker.id
     if policy is None or table is None:
@@ -185,7 +185,7 @@ def run_refusal(worker: Worker, world: World) -> str | None:
     return None
 
 
-def hindrance(worker: Worker, world: World) -> Hindrance | None:
+def hindrance(worker: SupervisedWorker, world: World) -> Hindrance | None:
     """Why a run that is due now cannot be executed, apart from another run."""
     if world.paused:
         return Hindrance.PAUSED
@@ -201,7 +201,7 @@ def hindrance(worker: Worker, world: World) -> Hindrance | None:
             return Hindrance.STOPPED
 
 
-def _begin_if_ready(worker: Worker, policy: SchedulePolicy, world: World) -> WorkerStep:
+def _begin_if_ready(worker: SupervisedWorker, policy: SchedulePolicy, world: World) -> WorkerStep:
     table = worker.timetable
     if table is None or not timetables.is_ready(table, world.wall_ms):
         return WorkerStep(worker)
@@ -217,19 +217,19 @@ def _begin_if_ready(worker: Worker, policy: SchedulePolicy, world: World) -> Wor
     return WorkerStep(launched.worker, (*fresh, *step.effects, *launched.effects, *timer))
 
 
-def _overtime(worker: Worker, timeout_s: float) -> Schedule:
+def _overtime(worker: SupervisedWorker, timeout_s: float) -> Schedule:
     assert worker.timetable is not None and worker.timetable.current is not None
     message = RunOvertime(worker.id, worker.timetable.current.number)
     return Schedule(round(timeout_s * 1000), message)
 
 
-def _drop(worker: Worker, reason: Hindrance, world: World) -> WorkerStep:
+def _drop(worker: SupervisedWorker, reason: Hindrance, world: World) -> WorkerStep:
     assert worker.timetable is not None
     dropped = timetables.dropped(worker.timetable, reason, world.wall_ms)
     return _with(worker, dropped) if dropped.runs else WorkerStep(worker)
 
 
-def _replace(worker: Worker) -> WorkerStep:
+def _replace(worker: SupervisedWorker) -> WorkerStep:
     """End the run that is running; the one that waits follows it."""
     if not isinstance(worker.phase, Up | BackingOff | Idle):
         return WorkerStep(worker)  # it is ending
@@ -239,7 +239,7 @@ def _replace(worker: Worker) -> WorkerStep:
 # ── time limits ──────────────────────────────────────────────────────────────────────────
 
 
-def overtime(worker: Worker, number: int) -> WorkerStep:
+def overtime(worker: SupervisedWorker, number: int) -> WorkerStep:
     """A run takes too long: its process is asked to end, then made to; it has failed."""
     table, policy = worker.timetable, worker.spec.schedule
     run = None if table is None else table.current
@@ -263,7 +263,7 @@ def overtime(worker: Worker, number: int) -> WorkerStep:
 # ── the end of a run ─────────────────────────────────────────────────────────────────────
 
 
-def settled(before: Worker, step: WorkerStep, wall_ms: int, *, shutting_down: bool) -> WorkerStep:
+def settled(before: SupervisedWorker, step: WorkerStep, wall_ms: int, *, shutting_down: bool) -> WorkerStep:
     """The step, with the end of the run if the worker has come to rest by it."""
     worker = step.worker
     table, rest = worker.timetable, _at_rest(worker)
@@ -278,7 +278,7 @@ def settled(before: Worker, step: WorkerStep, wall_ms: int, *, shutting_down: bo
     return WorkerStep(after.worker, (*step.effects, *after.effects, LookAtClock()))
 
 
-def _at_rest(worker: Worker) -> Idle | None:
+def _at_rest(worker: SupervisedWorker) -> Idle | None:
     """The phase of a worker whose run is over; None while it continues or waits for a breaker."""
     match worker.phase:
         case Idle(rest=Rest.HELD):
@@ -291,7 +291,7 @@ def _at_rest(worker: Worker) -> Idle | None:
             return None
 
 
-def _with_process(worker: Worker, run: Run, effects: tuple[Effect, ...]) -> Run:
+def _with_process(worker: SupervisedWorker, run: Run, effects: tuple[Effect, ...]) -> Run:
     """The run with what its processes came to."""
     attempts = 0 if worker.begun_after is None else max(0, worker.generation - worker.begun_after)
     exit_ = _exit(effects)
@@ -308,7 +308,7 @@ def _over(run: Run, phase: Idle, stopped: Hindrance) -> Run:
     return replace(run, state=RunState.STOPPED, reason=stopped)
 
 
-def _stop_reason(before: Worker, rest: Rest, shutting_down: bool) -> Hindrance:
+def _stop_reason(before: SupervisedWorker, rest: Rest, shutting_down: bool) -> Hindrance:
     if shutting_down:
         return Hindrance.SHUTDOWN
     reason = before.phase.reason if isinstance(before.phase, Stopping) else None
@@ -332,7 +332,7 @@ def _exit(effects: tuple[Effect, ...]) -> Exit:
 # ── what is kept and told ────────────────────────────────────────────────────────────────
 
 
-def _with(worker: Worker, done: TimetableStep) -> WorkerStep:
+def _with(worker: SupervisedWorker, done: TimetableStep) -> WorkerStep:
     before, table = worker.timetable, done.timetable
     effects: tuple[Effect, ...] = (*_news(done.runs), _kept(table))
     if before is not None and before.plan != table.plan:

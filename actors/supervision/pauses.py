@@ -12,7 +12,7 @@ from ..facts.records import MetaSet
 from ..messages import Done, Refused
 from ..spec.spec_changes import Changes
 from ..spec.validation import LONGEST_S
-from .worker import BackingOff, Failed, Idle, Rest, Stopping, Up, Worker
+from .worker import BackingOff, Failed, Idle, Rest, Stopping, SupervisedWorker, Up
 
 ENABLED = "worker_enabled"
 """The setting that holds a pause of everything; `worker_enabled:ID` holds that of one worker."""
@@ -23,7 +23,7 @@ EVERYTHING = ""
 """Stands among ids for the whole system."""
 
 
-class Pause(msgspec.Struct, frozen=True):
+class ActivePause(msgspec.Struct, frozen=True):
     """One pause; without an end it lasts until an operator resumes."""
 
     reason: str = ""
@@ -33,7 +33,7 @@ class Pause(msgspec.Struct, frozen=True):
 class Pauses(msgspec.Struct, frozen=True):
     """Which workers are paused."""
 
-    by_id: Mapping[str, Pause] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    by_id: Mapping[str, ActivePause] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, str]) -> Pauses:
@@ -41,7 +41,10 @@ class Pauses(msgspec.Struct, frozen=True):
         off = [key for key, value in meta.items() if value.strip().lower() == "false"]
         ids = [id_ for key in off if key.partition(":")[0] == ENABLED for id_ in [key.partition(":")[2]]]
         return cls(
-            {id_: Pause(meta.get(_key(REASON, id_), ""), _number(meta.get(_key(UNTIL, id_)))) for id_ in ids}
+            {
+                id_: ActivePause(meta.get(_key(REASON, id_), ""), _number(meta.get(_key(UNTIL, id_))))
+                for id_ in ids
+            }
         )
 
     @property
@@ -49,7 +52,7 @@ class Pauses(msgspec.Struct, frozen=True):
         """Whether the whole system is paused."""
         return EVERYTHING in self.by_id
 
-    def of(self, component_id: str) -> Pause | None:
+    def of(self, component_id: str) -> ActivePause | None:
         """The pause that this worker is under: its own, else that of everything."""
         return self.by_id.get(component_id) or self.by_id.get(EVERYTHING)
 
@@ -57,7 +60,7 @@ class Pauses(msgspec.Struct, frozen=True):
         """Whether this worker is paused."""
         return component_id in self.by_id or EVERYTHING in self.by_id
 
-    def paused(self, ids: Iterable[str] | None, pause: Pause) -> tuple[Pauses, tuple[MetaSet, ...]]:
+    def paused(self, ids: Iterable[str] | None, pause: ActivePause) -> tuple[Pauses, tuple[MetaSet, ...]]:
         """With these workers, or everything, paused; and the settings that persist it."""
         chosen = (EVERYTHING,) if ids is None else tuple(ids)
         records = [record for id_ in chosen for record in _settings(id_, pause)]
@@ -84,7 +87,7 @@ def _key(name: str, id_: str) -> str:
     return f"{name}:{id_}" if id_ else name
 
 
-def _settings(id_: str, pause: Pause | None) -> list[MetaSet]:
+def _settings(id_: str, pause: ActivePause | None) -> list[MetaSet]:
     until = None if pause is None or pause.until_wall_ms is None else str(pause.until_wall_ms)
     # A worker that is not paused has no setting: it may be removed and never return.
     enabled = None if id_ else "true"
@@ -105,7 +108,7 @@ def _number(text: str | None) -> int | None:
 # ── what a pause, a stop or a failure postpones ──────────────────────────────────────────
 
 
-def postponed(changes: Changes, workers: Iterable[tuple[Worker, bool]]) -> Changes:
+def postponed(changes: Changes, workers: Iterable[tuple[SupervisedWorker, bool]]) -> Changes:
     """The changes, with the workers named that did not get a new process; pairs of worker and is-paused."""
     kinds = [(worker.id, _awaited(worker, paused)) for worker, paused in workers]
 
@@ -121,7 +124,7 @@ def postponed(changes: Changes, workers: Iterable[tuple[Worker, bool]]) -> Chang
     )
 
 
-def _awaited(worker: Worker, paused: bool) -> str | None:
+def _awaited(worker: SupervisedWorker, paused: bool) -> str | None:
     """The field of `Changes` that says when a change takes effect; None if it does now."""
     match worker.phase:
         case Failed():
@@ -136,7 +139,7 @@ def _awaited(worker: Worker, paused: bool) -> str | None:
             return "when_started"
 
 
-def is_resumable(worker: Worker) -> bool:
+def is_resumable(worker: SupervisedWorker) -> bool:
     """Whether the worker runs after the pause; a worker that is down for another reason stays down."""
     match worker.phase:
         case Up() | Stopping(relaunch=True):
@@ -154,7 +157,7 @@ def length_refusal(for_s: float | None) -> Refused | None:
     return Refused(f"a pause lasts for more than 0 and at most {LONGEST_S:g} seconds, not {for_s:g}")
 
 
-def start_refusal(workers: Iterable[Worker], pauses: Pauses, verb: str) -> Refused | None:
+def start_refusal(workers: Iterable[SupervisedWorker], pauses: Pauses, verb: str) -> Refused | None:
     """Why the first paused worker of these is not started, and what starts it."""
     held = next((worker for worker in workers if pauses.holds(worker.id)), None)
     if held is None:
@@ -168,13 +171,13 @@ def start_refusal(workers: Iterable[Worker], pauses: Pauses, verb: str) -> Refus
     return Refused(f"{held.id} is paused{scope}{why}; resume {it} {then}", paused=whose)
 
 
-def start_reply(workers: Sequence[Worker], pauses: Pauses) -> Done | Refused:
+def start_reply(workers: Sequence[SupervisedWorker], pauses: Pauses) -> Done | Refused:
     """The reply to a request to start these workers."""
     running = [isinstance(worker.phase, Up) and worker.phase.pid is not None for worker in workers]
     return start_refusal(workers, pauses, "start") or Done(already=bool(running) and all(running))
 
 
-def resume_reply(workers: Iterable[Worker], pauses: Pauses, ids: Sequence[str] | None) -> Done:
+def resume_reply(workers: Iterable[SupervisedWorker], pauses: Pauses, ids: Sequence[str] | None) -> Done:
     """The reply to a request to end the pause of these workers, or of everything."""
     is_paused = any(id_ in pauses.by_id for id_ in ids or (EVERYTHING,))
     # Workers that were reset wait for a resume, too, whether anything is paused or not.

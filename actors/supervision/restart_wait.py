@@ -17,8 +17,8 @@ from .worker import (
     Launch,
     Rest,
     Schedule,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
@@ -27,7 +27,7 @@ SAVE_TIMEOUT_MS = 2000
 """How long a restart waits for its death to be kept before it continues from memory."""
 
 
-def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> WorkerStep:
+def backoff_elapsed(worker: SupervisedWorker, timer: BackoffElapsed, world: World) -> WorkerStep:
     """The delay is over; a timer of an older attempt says nothing."""
     phase = worker.phase
     if not isinstance(phase, BackingOff) or (phase.record.generation, phase.attempt) != (
@@ -38,7 +38,7 @@ def backoff_elapsed(worker: Worker, timer: BackoffElapsed, world: World) -> Work
     return proceed(worker, replace(phase, elapsed=True), world)
 
 
-def kept(worker: Worker, generation: int, world: World) -> WorkerStep:
+def kept(worker: SupervisedWorker, generation: int, world: World) -> WorkerStep:
     """The death is in the store."""
     phase = worker.phase
     if not isinstance(phase, BackingOff) or phase.record.generation != generation:
@@ -46,25 +46,25 @@ def kept(worker: Worker, generation: int, world: World) -> WorkerStep:
     return proceed(worker, replace(phase, kept=True), world)
 
 
-def is_unsaved(worker: Worker, generation: int) -> bool:
+def is_unsaved(worker: SupervisedWorker, generation: int) -> bool:
     """Whether the restart after this death still waits for the store."""
     phase = worker.phase
     return isinstance(phase, BackingOff) and phase.record.generation == generation and not phase.kept
 
 
-def save_overdue(worker: Worker, generation: int, world: World) -> WorkerStep:
+def save_overdue(worker: SupervisedWorker, generation: int, world: World) -> WorkerStep:
     """The store does not answer: continue from memory. The persistence actor keeps trying."""
     return kept(worker, generation, world)
 
 
-def back_off(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
+def back_off(worker: SupervisedWorker, phase: BackingOff, world: World) -> WorkerStep:
     if phase.elapsed:
         return proceed(worker, phase, world)
     message = BackoffElapsed(worker.id, phase.record.generation, phase.attempt)
     return WorkerStep(worker, (Schedule(max(0, phase.due_ms - world.now_ms), message),))
 
 
-def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
+def proceed(worker: SupervisedWorker, phase: BackingOff, world: World) -> WorkerStep:
     """Start now, unless something still holds the restart back."""
     worker = replace(worker, phase=phase)
     if not phase.elapsed or worker.lingering is not None:
@@ -78,30 +78,30 @@ def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
     return held_back(worker, world) or launch(worker, world)
 
 
-def held_back(worker: Worker, world: World) -> WorkerStep | None:
+def held_back(worker: SupervisedWorker, world: World) -> WorkerStep | None:
     """What becomes of a start that a breaker or the end of its group prevents; None if nothing does."""
     if world.down is not None:
         return bar(worker, world.down)
     return None if world.held is None else hold(worker, world.held)
 
 
-def bar(worker: Worker, why: str) -> WorkerStep:
+def bar(worker: SupervisedWorker, why: str) -> WorkerStep:
     """What would start now waits until its group is restarted."""
     return WorkerStep(replace(worker, phase=Idle(Rest.GROUP, why), status=None), (CancelTimers(),))
 
 
-def hold(worker: Worker, why: str) -> WorkerStep:
+def hold(worker: SupervisedWorker, why: str) -> WorkerStep:
     """What would start now waits for the breaker instead, also of a delay that a former run decided."""
     held = replace(worker, phase=Idle(Rest.HELD, f"held back: {why}"), not_before_ms=None)
     return WorkerStep(held, (CancelTimers(),))
 
 
-def call_off(worker: Worker, why: str) -> WorkerStep:
+def call_off(worker: SupervisedWorker, why: str) -> WorkerStep:
     """A start that has not been sent yet waits for the breaker instead."""
     return hold(replace(worker, lingering=None, status=None), why)
 
 
-def is_held(worker: Worker) -> bool:
+def is_held(worker: SupervisedWorker) -> bool:
     """Whether it comes back when its breaker closes, instead of sitting out its delay."""
     match worker.phase:
         case Idle(rest=Rest.HELD) | BackingOff():
@@ -110,7 +110,7 @@ def is_held(worker: Worker) -> bool:
             return False
 
 
-def launch(worker: Worker, world: World) -> WorkerStep:
+def launch(worker: SupervisedWorker, world: World) -> WorkerStep:
     """The one way in which a process comes to be, at the first start as after a death."""
     if is_between_runs(worker):
         return rest_between_runs(worker)
@@ -129,7 +129,7 @@ def launch(worker: Worker, world: World) -> WorkerStep:
     return WorkerStep(worker, (CancelTimers(), *_moved_mark(worker), Launch(generation)))
 
 
-def is_between_runs(worker: Worker) -> bool:
+def is_between_runs(worker: SupervisedWorker) -> bool:
     """Whether it has a schedule, and no run that continues: it has no process then."""
     policy, table = worker.spec.schedule, worker.timetable
     if policy is None:
@@ -140,12 +140,12 @@ def is_between_runs(worker: Worker) -> bool:
     return is_replaced or table.current.reason is Hindrance.TIMEOUT
 
 
-def rest_between_runs(worker: Worker) -> WorkerStep:
+def rest_between_runs(worker: SupervisedWorker) -> WorkerStep:
     """Wait for the next run."""
     return WorkerStep(replace(worker, phase=Idle(Rest.SCHEDULED), status=None), (CancelTimers(),))
 
 
-def _moved_mark(worker: Worker) -> tuple[KeepRecord, ...]:
+def _moved_mark(worker: SupervisedWorker) -> tuple[KeepRecord, ...]:
     """Move the mark on when half of the reserved numbers are used; no start waits for that."""
     mark = mark_after(worker.generation)
     return (
@@ -155,6 +155,6 @@ def _moved_mark(worker: Worker) -> tuple[KeepRecord, ...]:
     )
 
 
-def is_up(worker: Worker, generation: int) -> bool:
+def is_up(worker: SupervisedWorker, generation: int) -> bool:
     """Whether this incarnation is the one that runs or will run."""
     return isinstance(worker.phase, Up) and worker.phase.generation == generation

@@ -10,9 +10,9 @@ import msgspec
 from .. import supervision
 from . import group_rules as groups
 from .handed_over_worker import WaitingStop
-from .worker import Stopping, StopReason, Up, Worker, WorkerStep
+from .worker import Stopping, StopReason, SupervisedWorker, Up, WorkerStep
 
-Change = Callable[[Worker], WorkerStep]
+Change = Callable[[SupervisedWorker], WorkerStep]
 
 
 class _Stop(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class StopOrder:
         for id_ in ids:
             self._stops.setdefault(id_, _Stop(change, in_order=True, falls=True))
 
-    def falling(self, members: Iterable[Worker]) -> set[str]:
+    def falling(self, members: Iterable[SupervisedWorker]) -> set[str]:
         """Those of these members that stop, or will, because another member of their group died."""
         return {
             worker.id
@@ -74,7 +74,7 @@ class StopOrder:
         """It has ended, after all."""
         self._unkillable.discard(component_id)
 
-    def ready(self, workers: Mapping[str, Worker]) -> list[str]:
+    def ready(self, workers: Mapping[str, SupervisedWorker]) -> list[str]:
         """Those whose turn it is."""
         if not self._stops:
             return []
@@ -110,7 +110,7 @@ class StopOrder:
                     change = partial(supervision.stop, urgency=each.urgency, reason=each.reason)
                     self.stop((each.component_id,), change, in_order=each.in_order)
 
-    def _is_ending(self, worker: Worker) -> bool:
+    def _is_ending(self, worker: SupervisedWorker) -> bool:
         """Whether it is stopping or will stop, so that the workers it needs must stay until then."""
         if worker.id in self._stops:
             return True
@@ -121,7 +121,7 @@ class StopOrder:
         return not returns_at_once and worker.id not in self._unkillable
 
 
-def _is_of_use(worker: Worker | None) -> bool:
+def _is_of_use(worker: SupervisedWorker | None) -> bool:
     """Whether it has a process that others may need; a worker without one is not started now."""
     return worker is not None and isinstance(worker.phase, Up) and worker.phase.pid is not None
 

@@ -144,7 +144,7 @@ class OpenDeath(msgspec.Struct, frozen=True):
     at_wall_ms: int
 
 
-class Worker(msgspec.Struct, frozen=True):
+class SupervisedWorker(msgspec.Struct, frozen=True):
     """One worker as the Supervisor knows it."""
 
     spec: WorkerSpec
@@ -341,5 +341,5 @@ Effect = (
 class WorkerStep(msgspec.Struct, frozen=True):
     """The worker afterwards, and the effects to carry out."""
 
-    worker: Worker
+    worker: SupervisedWorker
     effects: tuple[Effect, ...] = ()

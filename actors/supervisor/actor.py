@@ -60,7 +60,7 @@ from ..rules.restarts import with_success_codes
 from ..runtime.resilient_actor import ResilientActor, tell
 from ..spec.worker_spec import WorkerSpec
 from ..supervision.group_rules import NO_RULING
-from ..supervision.worker import Announce, Worker, WorkerStep, World
+from ..supervision.worker import Announce, SupervisedWorker, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
 from .handed_over_actors import HandedOverActors
@@ -390,5 +390,5 @@ class Supervisor(ResilientActor):
                 self._reports.unanswered.add((component_id, generation))
                 self._workers.carry_out(supervision.save_overdue(worker, generation, self._world(worker)))
 
-    def _world(self, worker: Worker, at: float | None = None) -> World:
+    def _world(self, worker: SupervisedWorker, at: float | None = None) -> World:
         return self._breakers.world(worker, at)

@@ -38,7 +38,7 @@ from ..runtime.resilient_actor import tell
 from ..spec.policies.breaker_policy import BreakerPolicy
 from ..spec.policies.restart_policy import RestartOn
 from ..supervision import canaries, is_held
-from ..supervision.worker import Idle, Rest, Worker, World
+from ..supervision.worker import Idle, Rest, SupervisedWorker, World
 from .orders.standing_orders import StandingOrders
 from .workers import Workers
 
@@ -71,7 +71,7 @@ class Breakers:
 
     # ── what others ask ──────────────────────────────────────────────────────────────────
 
-    def holds(self, worker: Worker) -> str | None:
+    def holds(self, worker: SupervisedWorker) -> str | None:
         """Why this worker must not be restarted now, in words; None if it may."""
         policy = worker.spec.breaker
         if policy is None:
@@ -79,16 +79,16 @@ class Breakers:
         why = holds(self._state(policy.name), worker.id)
         return None if why is None else f"breaker {policy.name} is open: {why}"
 
-    def world(self, worker: Worker, at: float | None = None) -> World:
+    def world(self, worker: SupervisedWorker, at: float | None = None) -> World:
         """The moment as it is for this worker."""
         return self._orders.world(worker, self.holds(worker), at)
 
-    def is_closed(self, worker: Worker) -> bool:
+    def is_closed(self, worker: SupervisedWorker) -> bool:
         """Whether its breaker is closed, or it has none, so that it would be restarted now."""
         policy = worker.spec.breaker
         return policy is None or isinstance(self._state(policy.name), Closed)
 
-    def outlook(self, worker: Worker) -> str | None:
+    def outlook(self, worker: SupervisedWorker) -> str | None:
         """The same for people, with what happens next."""
         why, policy = self.holds(worker), worker.spec.breaker
         if why is None or policy is None:
@@ -169,7 +169,7 @@ class Breakers:
             self._schedule_check(policy, now)
             self._act_on(policy, was, now)
 
-    def died(self, worker: Worker, death: Death, at: float) -> None:
+    def died(self, worker: SupervisedWorker, death: Death, at: float) -> None:
         """A worker died; a good end opens no breaker, but a canary that is to run on did not stay healthy.
 
         One that is meant to end, as a task is, leaves its trial to the next canary at once.
@@ -328,10 +328,10 @@ class Breakers:
     def _state(self, name: str) -> State:
         return self._states.get(name, Closed())
 
-    def _members(self, name: str) -> list[Worker]:
+    def _members(self, name: str) -> list[SupervisedWorker]:
         return canaries.members(name, self._all())
 
-    def _all(self) -> dict[str, Worker]:
+    def _all(self) -> dict[str, SupervisedWorker]:
         return {worker.id: worker for worker in self._workers}
 
     def _policies(self) -> list[BreakerPolicy]:
@@ -342,7 +342,7 @@ class Breakers:
         return round(self._runtime.clock.monotonic() * 1000)
 
 
-def _waits_for_a_breaker(worker: Worker) -> bool:
+def _waits_for_a_breaker(worker: SupervisedWorker) -> bool:
     return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.HELD
 
 

@@ -38,7 +38,7 @@ from ..supervision.worker import (
     Idle,
     KeepRecord,
     Rest,
-    Worker,
+    SupervisedWorker,
     World,
 )
 from .breakers import Breakers
@@ -113,7 +113,7 @@ class Groups:
 
     # ── a death ──────────────────────────────────────────────────────────────────────────
 
-    def judge(self, worker: Worker, death: Death, world: World) -> GroupDecision:
+    def judge(self, worker: SupervisedWorker, death: Death, world: World) -> GroupDecision:
         """Decide on the death of a member, and note what it means for its groups."""
         decision = supervision.decision_on(worker, death, world)
         if decision.action.restarts and self._workers.is_to_fall(worker):
@@ -131,7 +131,7 @@ class Groups:
             decided, ruling, (*first, *changed, *self._news(worker, ruling, falls, decided)), falls
         )
 
-    def follow(self, worker: Worker, decided: GroupDecision) -> None:
+    def follow(self, worker: SupervisedWorker, decided: GroupDecision) -> None:
         """Stop the members that fall with this one; those that finished start again with it."""
         if not decided.falls:
             return
@@ -142,11 +142,13 @@ class Groups:
         if not given_up:
             self._start(filter(self._is_finished, decided.falls))
 
-    def essential_end(self, worker: Worker, death: Death, ruling: GroupRuling) -> EssentialEnded | None:
+    def essential_end(
+        self, worker: SupervisedWorker, death: Death, ruling: GroupRuling
+    ) -> EssentialEnded | None:
         """What is announced if the supervisor stops because of this death; None if it does not."""
         return essential_end(worker, death, ruling, lambda group: self._workers.members_of(group.name))
 
-    def _members(self, ruling: GroupRuling) -> tuple[Worker, ...]:
+    def _members(self, ruling: GroupRuling) -> tuple[SupervisedWorker, ...]:
         group = ruling.given_up[-1] if ruling.given_up else ruling.restarts
         return () if group is None else self._workers.members_of(group.name)
 
@@ -154,7 +156,9 @@ class Groups:
         worker = self._workers.get(component_id)
         return worker is not None and isinstance(worker.phase, Idle) and worker.phase.rest is Rest.DONE
 
-    def _note(self, worker: Worker, ruling: GroupRuling, why: str, world: World) -> tuple[Effect, ...]:
+    def _note(
+        self, worker: SupervisedWorker, ruling: GroupRuling, why: str, world: World
+    ) -> tuple[Effect, ...]:
         """Count the restart, and remember which groups are given up."""
         changed = [*ruling.given_up, *ruling.renewed]
         for group in ruling.given_up:
@@ -168,7 +172,7 @@ class Groups:
         return tuple(KeepRecord(self._record(group.name)) for group in changed)
 
     def _news(
-        self, worker: Worker, ruling: GroupRuling, falls: tuple[str, ...], decision: Decision
+        self, worker: SupervisedWorker, ruling: GroupRuling, falls: tuple[str, ...], decision: Decision
     ) -> Iterable[Announce]:
         why = ruling.why or decision.reason
         around = (*ruling.renewed[1:], *((ruling.restarts,) if ruling.restarts is not None else ()))
@@ -239,7 +243,7 @@ class Groups:
         return round(self._clock.monotonic() * 1000)
 
 
-def _is_barred(worker: Worker) -> bool:
+def _is_barred(worker: SupervisedWorker) -> bool:
     return isinstance(worker.phase, Idle) and worker.phase.rest is Rest.GROUP
 
 

@@ -13,7 +13,7 @@ from ..messages.internal.to_persistence import Persist
 from ..ports import Processes, Receiver, Runtime
 from ..runtime.resilient_actor import tell
 from ..spec.worker_spec import WorkerSpec
-from ..supervision.worker import Announce, Effect, KeepRecord, Worker
+from ..supervision.worker import Announce, Effect, KeepRecord, SupervisedWorker
 from ..worker_proxy import KnownProcess, WorkerProxy
 
 
@@ -57,7 +57,7 @@ class Links(msgspec.Struct, frozen=True):
             known=process,
         )
 
-    def register(self, worker: Worker) -> None:
+    def register(self, worker: SupervisedWorker) -> None:
         """Have the monitor watch the current incarnation of a worker."""
         spec = worker.spec
         register = Register(

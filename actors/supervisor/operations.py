@@ -41,7 +41,7 @@ from ..supervision.pauses import (
     start_refusal,
     start_reply,
 )
-from ..supervision.worker import StopReason, Up, Worker, WorkerStep, World
+from ..supervision.worker import StopReason, SupervisedWorker, Up, WorkerStep, World
 from .breakers import Breakers
 from .groups import Groups
 from .orders.chosen_workers import ChosenWorkers, Ids
@@ -54,7 +54,7 @@ from .status_reports import StatusReports
 from .upkeep import Upkeep
 from .workers import Workers
 
-Change = Callable[[Worker, World], WorkerStep]
+Change = Callable[[SupervisedWorker, World], WorkerStep]
 Reply = Done | Refused
 DONE = Done()
 

@@ -20,7 +20,7 @@ from ..rules.rollout import Finish, Lower, Order, PutBack, Raise, Replace, Rollo
 from ..runtime.resilient_actor import tell
 from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.worker_spec import WorkerSpec
-from ..supervision.worker import BackingOff, Failed, Idle, Rest, Stopping, StopReason, Up, Worker
+from ..supervision.worker import BackingOff, Failed, Idle, Rest, Stopping, StopReason, SupervisedWorker, Up
 from ..views.sentences.rollout_sentences import rollout_sentence
 from .breakers import Breakers
 from .orders.declarations import Declarations
@@ -283,7 +283,7 @@ class Rollouts:
         return round(self._runtime.clock.monotonic() * 1000)
 
 
-def _is_kept_down(worker: Worker) -> bool:
+def _is_kept_down(worker: SupervisedWorker) -> bool:
     match worker.phase:
         case Idle(rest=rest) | Stopping(rest=rest, relaunch=False):
             return rest in (Rest.STOPPED, Rest.PAUSED)
@@ -291,7 +291,7 @@ def _is_kept_down(worker: Worker) -> bool:
             return False
 
 
-def _sight(worker: Worker) -> Sight:
+def _sight(worker: SupervisedWorker) -> Sight:
     match worker.phase:
         case Up():
             return Sight(worker.generation, is_up=True, is_ready=worker.is_healthy)

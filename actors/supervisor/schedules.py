@@ -20,7 +20,7 @@ from ..ports import Receiver, Runtime, Timer
 from ..rules.schedules.timetable import next_look_ms
 from ..runtime.resilient_actor import tell
 from ..supervision import on_schedule
-from ..supervision.worker import Worker, WorkerStep, World
+from ..supervision.worker import SupervisedWorker, WorkerStep, World
 from .breakers import Breakers
 from .links import Links
 from .orders.standing_orders import StandingOrders
@@ -114,10 +114,10 @@ class Schedules:
         if any(worker.timetable is not None for worker in self._workers):
             tell(self._supervisor, RunsDue())
 
-    def _step(self, component_id: str, change: Callable[[Worker, World], WorkerStep]) -> None:
+    def _step(self, component_id: str, change: Callable[[SupervisedWorker, World], WorkerStep]) -> None:
         self._workers.step(component_id, lambda w: change(w, self._world(w)))
 
-    def _world(self, worker: Worker) -> World:
+    def _world(self, worker: SupervisedWorker) -> World:
         world = self._orders.world(worker, self._breakers.holds(worker))
         policy = worker.spec.schedule
         return replace(world, chance=self._runtime.chance()) if policy and policy.jitter_s else world

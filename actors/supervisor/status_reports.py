@@ -10,7 +10,7 @@ from ..messages import StatusReport, StoreDegraded, WorkerStatus
 from ..messages.internal.to_monitor import CompleteReport
 from ..ports import Clock, Receiver
 from ..runtime.resilient_actor import tell
-from ..supervision.worker import Worker
+from ..supervision.worker import SupervisedWorker
 from ..views.worker_status import worker_status
 from .breakers import Breakers
 from .groups import Groups
@@ -71,7 +71,7 @@ class StatusReports:
         # In a long outage records are dropped, and the store does not answer for each of them.
         self.unanswered.clear()
 
-    def _status(self, worker: Worker) -> WorkerStatus:
+    def _status(self, worker: SupervisedWorker) -> WorkerStatus:
         pauses = self._orders.pauses
         return worker_status(
             worker,

@@ -12,7 +12,7 @@ from ..messages.internal.to_proxy import AdoptProcess, StopProcess
 from ..runtime.resilient_actor import tell
 from ..supervision.handed_over_worker import HandedOverFleet, known_worker
 from ..supervision.restart_wait import back_off
-from ..supervision.worker import BackingOff, Failed, Phase, Stopping, Up, Worker, World
+from ..supervision.worker import BackingOff, Failed, Phase, Stopping, SupervisedWorker, Up, World
 from .breakers import Breakers
 from .links import Links
 from .orders.standing_orders import StandingOrders
@@ -54,7 +54,9 @@ def known_fleet(
     )
 
 
-def go_on(workers: Workers, to: Links, fleet: HandedOverFleet, world: Callable[[Worker], World]) -> None:
+def go_on(
+    workers: Workers, to: Links, fleet: HandedOverFleet, world: Callable[[SupervisedWorker], World]
+) -> None:
     """Wait for what the former program waited for, and begin the starts that it had not begun."""
     workers.timers.take_over(fleet.sustained_at)
     workers.stop_order.take_over(fleet.stops, fleet.unkillable)
@@ -76,7 +78,9 @@ def _is_begun(phase: Phase) -> bool:
     return not isinstance(phase, Up) or phase.pid is not None
 
 
-def _go_on_with(worker: Worker, workers: Workers, to: Links, world: Callable[[Worker], World]) -> None:
+def _go_on_with(
+    worker: SupervisedWorker, workers: Workers, to: Links, world: Callable[[SupervisedWorker], World]
+) -> None:
     match worker.phase:
         case Up(pid=int()):
             to.register(worker)

@@ -23,7 +23,7 @@ from ..spec.deployment.rollout_policy import RolloutPolicy
 from ..spec.policies.resource_limits import RecyclePolicy, ResourceLimits
 from ..spec.policies.stop_policy import Urgency
 from ..supervision.handed_over_worker import CountedProcess
-from ..supervision.worker import Failed, Idle, Rest, StopReason, Up, Worker
+from ..supervision.worker import Failed, Idle, Rest, StopReason, SupervisedWorker, Up
 from .breakers import Breakers
 from .rollouts import Rollouts
 from .workers import Workers
@@ -149,7 +149,7 @@ class Upkeep:
                 del self._due[id_]
                 self._workers.step(id_, partial(supervision.recycle, reason=due.reason))
 
-    def _roll_out(self, worker: Worker, policy: RolloutPolicy, due: RecycleDue) -> None:
+    def _roll_out(self, worker: SupervisedWorker, policy: RolloutPolicy, due: RecycleDue) -> None:
         """Recycle a worker so that a new process takes over, one of its table at a time."""
         assert self.rollouts is not None
         name = worker.spec.group or worker.id
@@ -168,7 +168,7 @@ class Upkeep:
                     self._forget(worker.id)
                     self.process_started(worker.id)
 
-    def _can_spare(self, worker: Worker) -> bool:
+    def _can_spare(self, worker: SupervisedWorker) -> bool:
         if worker.status is not Status.HEALTHY or not self._breakers.is_closed(worker):
             return False
         others = [each for each in self._workers if _stands_in(each, worker)]
@@ -225,11 +225,11 @@ class Upkeep:
         tell(self._monitor, UnwatchUsage(component_id, incarnation.generation))
 
 
-def _is_up(worker: Worker, generation: int) -> bool:
+def _is_up(worker: SupervisedWorker, generation: int) -> bool:
     return isinstance(worker.phase, Up) and worker.phase.generation == generation
 
 
-def _stands_in(other: Worker, worker: Worker) -> bool:
+def _stands_in(other: SupervisedWorker, worker: SupervisedWorker) -> bool:
     """Whether the other worker belongs to the same group and should be running."""
     if other.id == worker.id or not worker.spec.group or other.spec.group != worker.spec.group:
         return False

@@ -68,8 +68,8 @@ from ..supervision.worker import (
     StopMonitoring,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
@@ -80,7 +80,7 @@ from .pending.due_starts import DueStarts
 from .pending.start_gate import StartGate
 from .pending.stop_waits import StopWatch
 from .pending.worker_timers import WorkerTimers
-from .worker_table import WorkerTable
+from .worker_states import WorkerStates
 
 
 class Workers:
@@ -95,7 +95,7 @@ class Workers:
         """All workers end because the supervisor does."""
         self._runtime = runtime
         self._to = links
-        self._table = WorkerTable()
+        self._table = WorkerStates()
         self._proxies: dict[str, pykka.ActorRef[WorkerProxy]] = {}
         self.stop_order = self._to_stop = StopOrder()
         """The stops that are decided and wait for others."""
@@ -107,10 +107,10 @@ class Workers:
     def __contains__(self, component_id: str) -> bool:
         return component_id in self._table
 
-    def __iter__(self) -> Iterator[Worker]:
+    def __iter__(self) -> Iterator[SupervisedWorker]:
         return iter(tuple(self._table.values()))
 
-    def get(self, component_id: str) -> Worker | None:
+    def get(self, component_id: str) -> SupervisedWorker | None:
         """The worker with this id."""
         return self._table.get(component_id)
 
@@ -193,13 +193,13 @@ class Workers:
                 case _:
                     pass
 
-    def members_of(self, *names: str) -> tuple[Worker, ...]:
+    def members_of(self, *names: str) -> tuple[SupervisedWorker, ...]:
         """The workers of these groups."""
         return self._table.members_of(*names)
 
     # ── one step of one worker ───────────────────────────────────────────────────────────
 
-    def step(self, component_id: str, change: Callable[[Worker], WorkerStep]) -> None:
+    def step(self, component_id: str, change: Callable[[SupervisedWorker], WorkerStep]) -> None:
         """Change one worker, and do what follows from it."""
         worker = self._table.get(component_id)
         if worker is None:
@@ -234,7 +234,7 @@ class Workers:
             return WorkerStep(step.worker, effects)
         return step
 
-    def _perform_all(self, worker: Worker, effects: tuple[Effect, ...]) -> None:
+    def _perform_all(self, worker: SupervisedWorker, effects: tuple[Effect, ...]) -> None:
         for index, effect in enumerate(effects, 1):
             try:
                 self._perform(worker, effect)
@@ -242,7 +242,7 @@ class Workers:
                 self._perform_all(worker, effects[index:])
                 raise
 
-    def _perform(self, worker: Worker, effect: Effect) -> None:
+    def _perform(self, worker: SupervisedWorker, effect: Effect) -> None:
         id_ = worker.spec.id
         match effect:
             case Launch(generation=generation):
@@ -293,7 +293,7 @@ class Workers:
 
     # ── starts ───────────────────────────────────────────────────────────────────────────
 
-    def waits_for(self, worker: Worker) -> tuple[str, ...]:
+    def waits_for(self, worker: SupervisedWorker) -> tuple[str, ...]:
         """The workers that a due start waits for, because they are not healthy yet."""
         return self._due.waits_for(worker)
 
@@ -305,13 +305,13 @@ class Workers:
         """An incarnation is healthy or dead: let the next one in."""
         self._due.is_over(component_id, generation)
 
-    def call_off(self, worker: Worker, why: str) -> None:
+    def call_off(self, worker: SupervisedWorker, why: str) -> None:
         """Have a start that still waits for others wait for a breaker instead."""
         if self.waits_for(worker):
             self._due.drop(worker.id)
             self.carry_out(supervision.call_off(worker, why))
 
-    def _launch(self, worker: Worker) -> None:
+    def _launch(self, worker: SupervisedWorker) -> None:
         # Registered first: the monitor must know the worker before its first frame.
         self._to.register(worker)
         self.tell_proxy(worker.spec.id, StartProcess(worker.generation))
@@ -344,7 +344,7 @@ class Workers:
         """A pause ends, perhaps before it began: a worker that others need pauses after them."""
         self._to_stop.unpause(component_id)
 
-    def is_to_fall(self, worker: Worker) -> bool:
+    def is_to_fall(self, worker: SupervisedWorker) -> bool:
         """Whether it is to stop because another member of its group died."""
         return worker.id in self._to_stop.falling((worker,))
 
@@ -376,7 +376,7 @@ class Workers:
         self._table.put(replace(self._table[spec.id], spec=spec))
         self.tell_proxy(spec.id, UseSpec(spec))
 
-    def _came_to_rest(self, worker: Worker) -> None:
+    def _came_to_rest(self, worker: SupervisedWorker) -> None:
         self._to_stop.at_rest(worker.id)
         if self._table.is_leaving(worker.id):
             self._table.remove(worker)
@@ -389,7 +389,7 @@ class Workers:
         self.continue_stopping()
         self.answer_stops()
 
-    def _show_at_rest(self, worker: Worker) -> None:
+    def _show_at_rest(self, worker: SupervisedWorker) -> None:
         """No monitor watches it now, so views must not keep showing its last health."""
         if isinstance(worker.phase, Idle) and worker.status is None and worker.generation:
             tell(self._to.persistence, Persist((mirrored_at_rest(worker),)))

@@ -6,25 +6,25 @@ from ..facts.health_status import ShownStatus, Status
 from ..facts.records import HealthMirrored
 from ..messages import ScheduleStatus, WorkerStatus
 from ..rules.restarts import budget
-from ..supervision.pauses import Pause
+from ..supervision.pauses import ActivePause
 from ..supervision.worker import (
     BackingOff,
     Failed,
     Idle,
     Rest,
     Stopping,
+    SupervisedWorker,
     Up,
-    Worker,
 )
 from .reason_words import rest_words
 
 
 def worker_status(
-    worker: Worker,
+    worker: SupervisedWorker,
     now_ms: int,
     *,
     wall_ms: int | None = None,
-    pause: Pause | None = None,
+    pause: ActivePause | None = None,
     pause_ends_in_s: float | None = None,
     waits_for: tuple[str, ...] = (),
     held: str | None = None,
@@ -64,7 +64,7 @@ def worker_status(
     )
 
 
-def _schedule(worker: Worker, wall_ms: int) -> ScheduleStatus | None:
+def _schedule(worker: SupervisedWorker, wall_ms: int) -> ScheduleStatus | None:
     policy, table = worker.spec.schedule, worker.timetable
     if policy is None or table is None:
         return None
@@ -80,13 +80,13 @@ def _schedule(worker: Worker, wall_ms: int) -> ScheduleStatus | None:
     )
 
 
-def is_retried_if_changed(worker: Worker) -> bool:
+def is_retried_if_changed(worker: SupervisedWorker) -> bool:
     """Whether a changed version of a failed worker is started automatically."""
     is_known = isinstance(worker.phase, Failed) and worker.phase.version is not None
     return is_known and worker.spec.restart.clear_failed_on_change
 
 
-def shown(worker: Worker) -> ShownStatus:
+def shown(worker: SupervisedWorker) -> ShownStatus:
     """The one word that a status table shows."""
     match worker.phase:
         case Up():
@@ -107,7 +107,7 @@ def shown(worker: Worker) -> ShownStatus:
             return ShownStatus.STOPPED
 
 
-def why(worker: Worker) -> str:
+def why(worker: SupervisedWorker) -> str:
     """Why the worker is not running; empty while it is."""
     match worker.phase:
         case Up(delayed=error):
@@ -122,7 +122,7 @@ def why(worker: Worker) -> str:
             return text or rest_words(rest)
 
 
-def _last_error(worker: Worker) -> str:
+def _last_error(worker: SupervisedWorker) -> str:
     match worker.phase:
         case BackingOff(record=record) if record.bundle is not None:
             return record.bundle.last_error
@@ -130,7 +130,7 @@ def _last_error(worker: Worker) -> str:
             return ""
 
 
-def _why_code(worker: Worker) -> str | None:
+def _why_code(worker: SupervisedWorker) -> str | None:
     match worker.phase:
         case Stopping():
             return "stopping"
@@ -140,7 +140,7 @@ def _why_code(worker: Worker) -> str | None:
             return None
 
 
-def mirrored_at_rest(worker: Worker) -> HealthMirrored:
+def mirrored_at_rest(worker: SupervisedWorker) -> HealthMirrored:
     """The health that views show for a worker at rest, which no monitor watches."""
     return HealthMirrored(
         component_id=worker.id,

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from rekindle.actors.cluster.facts.node_lives import NodeLife
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
+from rekindle.actors.cluster.facts.tenures import Assignment, Tenure, TenureEnd, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.facts.records import EventRecord
 from rekindle.actors.spec.deployment.place_policy import OnPartition, PlacePolicy
@@ -66,7 +66,7 @@ def described(machine: Node) -> Values:
 def assignment(row: Row[Any]) -> Assignment:
     """A row of `rekindle_assignment`."""
     found = known(row, Assignment)
-    return Assignment(**{**found, "phase": Phase(found["phase"]), "refused": _read(found["refused"])})
+    return Assignment(**{**found, "phase": TenurePhase(found["phase"]), "refused": _read(found["refused"])})
 
 
 def wish(row: Row[Any]) -> Wish:

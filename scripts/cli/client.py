@@ -3,15 +3,15 @@
     ControlClient("state/control.sock").get("/workers")
 
 It is separate from the server because it must not load the actors: that import takes longer than
-a whole `rekindle status`. For the same reason it has its own errors, with the names and texts of
-the server's errors, and does not use `http.client`.
+a whole `rekindle status`. For the same reason it has its own errors, with the texts of the
+server's errors, and does not use `http.client`.
 
     ControlError                   the request failed; the text says why
     ├── NoSupervisorError          no supervisor listens, or it ended before it answered
-    ├── UnknownWorkerError         no worker or group has that name
-    ├── RequestRefusedError        the supervisor refused a valid request
-    ├── RequestTimeoutError        no answer in time; an order may still be carried out
-    └── InvalidRequestError        the arguments are invalid
+    ├── UnknownTargetError         no worker or group has that name
+    ├── OrderRefusedError          the supervisor refused a valid request
+    ├── NoAnswerError              no answer in time; an order may still be carried out
+    └── InvalidArgumentsError      the arguments are invalid
 """
 
 from __future__ import annotations
@@ -57,35 +57,35 @@ class NoSupervisorError(ControlError):
     """No supervisor listens on the socket, or it ended before it answered."""
 
 
-class UnknownWorkerError(ControlError):
+class UnknownTargetError(ControlError):
     """No worker or group has that name."""
 
 
-class RequestRefusedError(ControlError):
+class OrderRefusedError(ControlError):
     """The supervisor refused a valid request."""
 
 
-class RequestTimeoutError(ControlError):
+class NoAnswerError(ControlError):
     """No answer came in time; an order may still be carried out."""
 
 
-class InvalidRequestError(ControlError):
+class InvalidArgumentsError(ControlError):
     """The arguments are invalid."""
 
 
 _KINDS: dict[str, type[ControlError]] = {
-    "everything_paused": RequestRefusedError,
-    "forbidden": RequestRefusedError,
-    "invalid": InvalidRequestError,
-    "malformed": InvalidRequestError,
-    "refused": RequestRefusedError,
-    "timeout": RequestTimeoutError,
-    "too_large": InvalidRequestError,
-    "unknown_job": RequestRefusedError,
-    "unknown_queue": InvalidRequestError,
-    "unknown_topic": InvalidRequestError,
-    "unknown_worker": UnknownWorkerError,
-    "worker_paused": RequestRefusedError,
+    "everything_paused": OrderRefusedError,
+    "forbidden": OrderRefusedError,
+    "invalid": InvalidArgumentsError,
+    "malformed": InvalidArgumentsError,
+    "refused": OrderRefusedError,
+    "timeout": NoAnswerError,
+    "too_large": InvalidArgumentsError,
+    "unknown_job": OrderRefusedError,
+    "unknown_queue": InvalidArgumentsError,
+    "unknown_topic": InvalidArgumentsError,
+    "unknown_worker": UnknownTargetError,
+    "worker_paused": OrderRefusedError,
 }
 
 
@@ -98,11 +98,11 @@ def path_of(*parts: str) -> str:
     """A path of these parts, each percent-encoded: `path_of("workers", "worker:tag:0", "history")`.
 
     Raises:
-        UnknownWorkerError: a part is empty or contains a slash, and would lead to another route.
+        UnknownTargetError: a part is empty or contains a slash, and would lead to another route.
     """
     for part in parts:
         if not part or "/" in part:
-            raise UnknownWorkerError(f"no worker is called {part!r}", "unknown_worker", 404)
+            raise UnknownTargetError(f"no worker is called {part!r}", "unknown_worker", 404)
     return "".join("/" + "".join(_quoted(char) for char in part) for part in parts)
 
 
@@ -188,7 +188,7 @@ class ControlClient:
 
         Raises:
             NoSupervisorError: no supervisor is running.
-            RequestRefusedError: its process is not visible from here, such as in another container.
+            OrderRefusedError: its process is not visible from here, such as in another container.
         """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connect(connection, self._path, time.monotonic() + self._timeout_s)
@@ -197,7 +197,7 @@ class ControlClient:
                 pidfd = os.pidfd_open(pid)
             except OSError as error:
                 why = f"cannot open its process {pid}: {error.strerror}"
-                raise RequestRefusedError(
+                raise OrderRefusedError(
                     f"the supervisor is not reachable from here: {why}", "refused"
                 ) from None
             if not _is_open(connection):  # it ended, and another process may have its pid
@@ -213,7 +213,7 @@ class ControlClient:
                 answer = _exchange(connection, self._request(method, path, body), deadline)
         except TimeoutError:
             message = "the supervisor did not answer in time; it may still carry out the order"
-            raise RequestTimeoutError(message, "timeout") from None
+            raise NoAnswerError(message, "timeout") from None
         except OSError as error:
             raise NoSupervisorError(f"the connection to the supervisor was lost: {error.strerror}") from error
         return result_of(answer)
@@ -230,10 +230,10 @@ def check_path(path: str) -> None:
     """Refuse a path that would break the request.
 
     Raises:
-        InvalidRequestError: it has characters that a request line cannot have.
+        InvalidArgumentsError: it has characters that a request line cannot have.
     """
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise InvalidRequestError(f"{path!r} is not a valid path", "invalid")
+        raise InvalidArgumentsError(f"{path!r} is not a valid path", "invalid")
 
 
 def _header(value: str) -> str:
@@ -245,7 +245,7 @@ def connect(connection: socket.socket, path: str, deadline: float) -> None:
 
     Raises:
         NoSupervisorError: no supervisor listens.
-        RequestRefusedError: the socket belongs to another user.
+        OrderRefusedError: the socket belongs to another user.
     """
     try:
         _connect(connection, path, deadline)
@@ -254,7 +254,7 @@ def connect(connection: socket.socket, path: str, deadline: float) -> None:
             f"no supervisor listens on {os.path.abspath(path)}: {error.strerror}"
         ) from error
     except PermissionError as error:
-        raise RequestRefusedError(f"{path} belongs to another user's supervisor", "forbidden") from error
+        raise OrderRefusedError(f"{path} belongs to another user's supervisor", "forbidden") from error
     _check_server(connection)
 
 
@@ -281,7 +281,7 @@ def _check_server(connection: socket.socket) -> None:
     """Refuse a socket that another user created in place of the supervisor's."""
     _, uid = _peer(connection)
     if os.geteuid() not in (0, uid) and uid != 0:
-        raise RequestRefusedError(f"the socket is served by another user (uid {uid})", "forbidden")
+        raise OrderRefusedError(f"the socket is served by another user (uid {uid})", "forbidden")
 
 
 def _is_open(connection: socket.socket) -> bool:

@@ -44,7 +44,7 @@ def stream(
 
     Raises:
         NoSupervisorError: no supervisor listens, or the connection is lost.
-        InvalidRequestError: the topics are invalid.
+        InvalidArgumentsError: the topics are invalid.
     """
     headers = {"accept": "text/event-stream"}
     if after is not None:

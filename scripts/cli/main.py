@@ -7,10 +7,10 @@ import click
 from rekindle import __version__
 
 from .commands.help import TopLevel
-from .commands.index import Commands
+from .commands.index import CommandIndex
 
 
-@click.group(cls=TopLevel, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=TopLevel, commands=CommandIndex(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="rekindle")
 def main() -> None:
     """Rekindle supervises worker processes and restarts those that crash.

@@ -34,10 +34,10 @@ from .client import (
     UNREACHABLE,
     ControlClient,
     ControlError,
+    NoAnswerError,
     NoSupervisorError,
+    OrderRefusedError,
     RemoteAddress,
-    RequestRefusedError,
-    RequestTimeoutError,
     check_path,
     document_or_problem,
 )
@@ -130,7 +130,7 @@ class RemoteClient(ControlClient):
 
     def server(self) -> tuple[int, int]:
         """Refused: the process of a supervisor elsewhere has no pid here."""
-        raise RequestRefusedError("only a command on the supervisor's own machine can do this", "refused")
+        raise OrderRefusedError("only a command on the supervisor's own machine can do this", "refused")
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of an answer without an end, to `GET /api/v1` + path.
@@ -198,7 +198,7 @@ class RemoteClient(ControlClient):
                 raise TimeoutError
         if 300 <= answer.status < 400:
             to = answer.getheader("location", "another address")
-            raise RequestRefusedError(
+            raise OrderRefusedError(
                 f"{self._where.url} redirects to {to}; name the address itself", "refused"
             )
         try:
@@ -207,7 +207,7 @@ class RemoteClient(ControlClient):
             self._raise_foreign(answer)
         code = document.get("error") if isinstance(document, dict) else None
         if answer.status == 401 and code == "unauthorized":
-            raise RequestRefusedError(self._wrong_token(), "unauthorized", 401)
+            raise OrderRefusedError(self._wrong_token(), "unauthorized", 401)
         if code in ("no_such_path", "method_not_allowed") and answer.getheader(VERSION_HEADER):
             self._raise_unknown(answer.getheader(VERSION_HEADER, ""))
         if answer.status == 200 or code is None:
@@ -233,7 +233,7 @@ class RemoteClient(ControlClient):
         )
 
     def _raise_unknown(self, version: str) -> Never:
-        raise RequestRefusedError(
+        raise OrderRefusedError(
             f"the supervisor at {self._where.url} has version {version} and does not know this request; "
             f"this rekindle has version {__version__}: use the same version on both sides",
             "version",
@@ -244,12 +244,10 @@ class RemoteClient(ControlClient):
         url = self._where.url
         if isinstance(error, TimeoutError):
             message = f"the supervisor at {url} did not answer in time; it may still carry out the order"
-            raise RequestTimeoutError(message, "timeout") from None
+            raise NoAnswerError(message, "timeout") from None
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"{error.verify_message}; SSL_CERT_FILE names a certificate authority of your own"
-            raise RequestRefusedError(
-                f"the certificate of {url} is not trusted: {why}", UNREACHABLE
-            ) from None
+            raise OrderRefusedError(f"the certificate of {url} is not trusted: {why}", UNREACHABLE) from None
         if isinstance(error, ssl.SSLError) and any(word in (error.reason or "") for word in _MISUNDERSTOOD):
             why = "it does not answer with TLS; is it http://, through a tunnel?"
         elif isinstance(error, HTTPException):  # RemoteDisconnected is a ConnectionResetError too

@@ -66,7 +66,7 @@ class Cables:
             tell(agent, message)
 
 
-class Reach:
+class NodeReach:
     """The `ClusterStore`, `TenureStore` and `Peers` of one node: nothing passes while its cable is cut."""
 
     def __init__(self, name: str, store: PostgresCluster, cables: Cables) -> None:
@@ -156,7 +156,7 @@ class TestNode:
         system.start()
         self._running = system
         store = PostgresCluster(self._database, lease_s=self._lease_s, node_id=self._id)
-        runtime, clock, reach = ThreadRuntime(), BootClock(), Reach(self._name, store, self._cables)
+        runtime, clock, reach = ThreadRuntime(), BootClock(), NodeReach(self._name, store, self._cables)
         agents: list[pykka.ActorRef[Any]] = []
         courier = runtime.start(
             Courier,

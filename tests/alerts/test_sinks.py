@@ -19,7 +19,7 @@ from tests.alerts.conftest import Receiver
 from tests.processes.waiting import eventually
 
 from rekindle.actors.facts.alert import Alert, AlertKind, Happening, Severity
-from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route, WebhookSink
+from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, SinkRoute, WebhookSink
 from rekindle.actors.gateways.sinks.notification import Filter, Notification, SinkRateLimit
 from rekindle.actors.handover.document import convert
 from rekindle.actors.messages import AlertChanged, WorkerStarted
@@ -89,7 +89,7 @@ def test_a_receiver_that_drips_its_answer_is_cut_off_after_the_time_for_all_of_i
 
 def test_a_message_that_was_not_accepted_is_sent_again_unchanged(receiver: Receiver) -> None:
     receiver.answers = [500, 503]
-    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
+    with AlertNotifier([SinkRoute(WebhookSink(receiver.url))], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened())
         assert eventually(lambda: len(receiver.requests) == 3)
     assert len({request.body for request in receiver.requests}) == 1
@@ -100,7 +100,7 @@ def test_a_message_that_is_never_accepted_is_given_up_and_the_next_one_is_sent(
     receiver: Receiver, logs: list[str]
 ) -> None:
     receiver.answers = [500] * 3
-    sink = Route(WebhookSink(receiver.url), name="pager")
+    sink = SinkRoute(WebhookSink(receiver.url), name="pager")
     with AlertNotifier([sink], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened(1))
         assert eventually(
@@ -120,7 +120,7 @@ def test_what_a_failing_command_prints_is_shown_without_its_secrets(tmp_path: Pa
     script = tmp_path / "notify"
     script.write_text("#!/bin/sh\necho 'curl https://hooks.example/?token=hunter2 failed' >&2\nexit 1\n")
     script.chmod(0o700)
-    with AlertNotifier([Route(CommandSink((str(script),)))], RealClock(), QUICKLY) as notifier:
+    with AlertNotifier([SinkRoute(CommandSink((str(script),)))], RealClock(), QUICKLY) as notifier:
         notifier.tell(opened(1))
         assert eventually(lambda: "failed" in notifier.states()[0].detail)
         assert "hunter2" not in notifier.states()[0].detail
@@ -131,7 +131,7 @@ def test_a_sink_that_fails_is_told_of_at_once_and_once_and_so_is_what_the_end_le
 ) -> None:
     """The log was silent until the last of the attempts, and about all messages that waited behind it."""
     receiver.answers = [500, 200, *[503] * 9]
-    with AlertNotifier([Route(WebhookSink(receiver.url))], RealClock(), (0.01, 60.0)) as notifier:
+    with AlertNotifier([SinkRoute(WebhookSink(receiver.url))], RealClock(), (0.01, 60.0)) as notifier:
         for number in range(1, 5):
             notifier.tell(opened(number))
         assert eventually(lambda: len(receiver.requests) == 4)
@@ -150,7 +150,7 @@ def test_a_receiver_that_hangs_delays_neither_the_teller_nor_the_other_sinks(
 ) -> None:
     receiver.may_answer.clear()
     written = tmp_path / "said"
-    routes = [Route(WebhookSink(receiver.url, timeout_s=30)), Route(writer(written))]
+    routes = [SinkRoute(WebhookSink(receiver.url, timeout_s=30)), SinkRoute(writer(written))]
     with AlertNotifier(routes, RealClock(), QUICKLY) as notifier:
         began = time.monotonic()
         for number in range(5):
@@ -241,7 +241,7 @@ class Kept:
 def test_a_sink_is_sent_what_its_filter_wants() -> None:
     sink = Kept()
     wanted = Filter(happenings=(Happening.OPENED,), least=Severity.CRITICAL)
-    with AlertNotifier([Route(sink, wanted)], RealClock()) as notifier:
+    with AlertNotifier([SinkRoute(sink, wanted)], RealClock()) as notifier:
         notifier.tell(WorkerStarted("w", 1, 1))
         notifier.tell(opened(1, severity=Severity.WARNING))
         notifier.tell(AlertChanged(Happening.RESOLVED, ALERT))
@@ -263,7 +263,7 @@ def test_what_an_upgrade_finds_unsent_is_sent_by_the_next_program(
 ) -> None:
     """A message that was sent again, and those behind it, were lost without a word."""
     receiver.answers = [500]
-    routes = [Route(WebhookSink(receiver.url), name="ops")]
+    routes = [SinkRoute(WebhookSink(receiver.url), name="ops")]
     with AlertNotifier(routes, RealClock(), (60.0,)) as notifier:
         for number in (1, 2, 3):
             notifier.tell(opened(number))

@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.nodes import Nodes, until
 from tests.services import PostgresService
 
-from rekindle.cli.client import ControlClient, RequestRefusedError, UnknownWorkerError
+from rekindle.cli.client import ControlClient, OrderRefusedError, UnknownTargetError
 
 IDS = tuple(f"worker:web:{number}" for number in range(4))
 
@@ -121,10 +121,10 @@ def test_a_pause_and_its_end_reach_another_node(pair: Nodes) -> None:
 
 def test_orders_that_no_node_can_carry_out_are_refused_in_a_sentence(pair: Nodes) -> None:
     until_all_run(pair)
-    with pytest.raises(UnknownWorkerError, match="no worker is called 'worker:none:0'"):
+    with pytest.raises(UnknownTargetError, match="no worker is called 'worker:none:0'"):
         at(pair, "k1").post("/workers/worker:none:0/restart")
     id_ = of_other(pair, "k1")
-    with pytest.raises(RequestRefusedError, match=f"{id_} runs on node k2, and only its node knows"):
+    with pytest.raises(OrderRefusedError, match=f"{id_} runs on node k2, and only its node knows"):
         at(pair, "k1").get(f"/workers/{id_}/report")
 
 
@@ -159,7 +159,7 @@ def _written(nodes: Nodes, name: str, *ids: str) -> list[dict[str, Any]]:
 
 def test_output_of_several_nodes_at_once_is_refused_in_a_sentence(pair: Nodes) -> None:
     until_all_run(pair)
-    with pytest.raises(RequestRefusedError, match="run on several nodes: ask for the output of one"):
+    with pytest.raises(OrderRefusedError, match="run on several nodes: ask for the output of one"):
         _written(pair, "k1", *IDS)
 
 

@@ -13,7 +13,7 @@ from tests.config.files import PATH
 from rekindle.actors.spec.worker_spec import COMPONENT_ID
 from rekindle.cli.config import Config, ConfigError, parse
 from rekindle.cli.config.config_text import as_text
-from rekindle.cli.config.file_tables import Defaults, File, Worker, is_table, keys_of
+from rekindle.cli.config.file_tables import Defaults, File, WorkerSettings, is_table, keys_of
 from rekindle.cli.config.foreign.importer import imported
 from rekindle.cli.config.toml.toml_text import settings_text
 
@@ -43,7 +43,7 @@ def tables(kind: type) -> st.SearchStrategy[dict[str, Any]]:
     for key, declared in keys_of(kind).items():
         own = is_table(declared.hint)
         known[key] = (tables(declared.hint) | VALUES) if own else (SCALARS | VALUES)
-    if kind is Worker:
+    if kind is WorkerSettings:
         known |= {
             "command": st.lists(TEXT, max_size=3) | VALUES,
             "after": st.lists(NAMES | st.just("worker:a:0"), max_size=3) | VALUES,
@@ -51,7 +51,7 @@ def tables(kind: type) -> st.SearchStrategy[dict[str, Any]]:
             "env": st.dictionaries(TEXT, TEXT, max_size=2) | VALUES,
         }
     if kind is File:
-        known["worker"] = st.dictionaries(NAMES, tables(Worker), max_size=3) | VALUES
+        known["worker"] = st.dictionaries(NAMES, tables(WorkerSettings), max_size=3) | VALUES
         known["defaults"] = tables(Defaults) | VALUES
     strangers = st.dictionaries(TEXT, VALUES, max_size=1)
     return st.builds(lambda own, more: more | own, st.fixed_dictionaries({}, optional=known), strangers)

@@ -129,7 +129,7 @@ def test_every_setting_of_a_worker_can_be_set_in_the_file() -> None:
     apart = {"assigned", "id", "run", "group", "membership", "obstacle", "surroundings", "schedule", "until"}
     settings = {each.name for each in fields(worker_spec.WorkerSpec)} - apart
     settings |= {each.name for each in (*fields(Surroundings), *fields(schedule.SchedulePolicy))}
-    assert settings <= set(file_tables.keys_of(file_tables.Worker))
+    assert settings <= set(file_tables.keys_of(file_tables.WorkerSettings))
 
 
 def test_the_presets_of_the_schema_are_all_there_are() -> None:

@@ -14,10 +14,10 @@ from tests.control.conftest import WORKER, Served
 from rekindle.cli.client import (
     ControlClient,
     ControlError,
-    InvalidRequestError,
+    InvalidArgumentsError,
     NoSupervisorError,
-    RequestRefusedError,
-    UnknownWorkerError,
+    OrderRefusedError,
+    UnknownTargetError,
     path_of,
 )
 
@@ -69,11 +69,11 @@ def test_a_malformed_answer_is_reported(tmp_path: Path, says: bytes, kind: type[
 
 
 def test_the_servers_words_come_as_errors_of_their_own(served: Served) -> None:
-    with pytest.raises(UnknownWorkerError, match="absent"):
+    with pytest.raises(UnknownTargetError, match="absent"):
         served.client.get(path_of("workers", "absent"))
-    with pytest.raises(RequestRefusedError, match="is not a group"):
+    with pytest.raises(OrderRefusedError, match="is not a group"):
         served.client.post(path_of("groups", "absent", "restart"))
-    with pytest.raises(InvalidRequestError, match="count"):
+    with pytest.raises(InvalidArgumentsError, match="count"):
         served.client.post(path_of("groups", "tag", "scale"))
 
 
@@ -85,5 +85,5 @@ def test_an_impossible_name_is_an_unknown_worker_or_path(served: Served, name: s
 
 
 def test_a_path_with_a_line_break_is_never_sent(served: Served) -> None:
-    with pytest.raises(InvalidRequestError):
+    with pytest.raises(InvalidArgumentsError):
         served.client.get(f"/workers/{WORKER} HTTP/1.1\r\nx: y")

@@ -14,7 +14,7 @@ from tests.processes.waiting import eventually
 
 from rekindle.actors import JobPolicy
 from rekindle.actors.gateways.api.routes import ROUTES
-from rekindle.cli.client import RequestRefusedError, path_of
+from rekindle.cli.client import OrderRefusedError, path_of
 
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 
@@ -132,11 +132,11 @@ def test_a_paused_worker_is_not_started_and_the_word_says_whose_pause_it_is(
     served: Served, order: str
 ) -> None:
     served.client.post(path_of("workers", WORKER, "pause"), {"reason": "repairs"})
-    with pytest.raises(RequestRefusedError, match=r"is paused \(repairs\); resume it to start it") as refused:
+    with pytest.raises(OrderRefusedError, match=r"is paused \(repairs\); resume it to start it") as refused:
         served.client.post(path_of("workers", WORKER, order))
     assert (refused.value.status, refused.value.error) == (409, "worker_paused")
     served.client.post("/pause")
-    with pytest.raises(RequestRefusedError, match="resume everything") as refused:
+    with pytest.raises(OrderRefusedError, match="resume everything") as refused:
         served.client.post(path_of("workers", WORKER, order))
     assert (refused.value.status, refused.value.error) == (409, "everything_paused")
 

@@ -28,10 +28,10 @@ from rekindle.actors.gateways.serving.server_thread import STOP_S
 from rekindle.cli.client import (
     ControlClient,
     ControlError,
+    NoAnswerError,
     NoSupervisorError,
     path_of,
 )
-from rekindle.cli.client import RequestTimeoutError as ClientTimeoutError
 from rekindle.persistence import MemoryStore
 
 AT_ONCE_S = 10.0
@@ -109,7 +109,7 @@ def test_an_error_that_the_operator_raises_is_answered_as_it_is(served: Served) 
 
 def test_a_client_gives_up_in_time(served: Served) -> None:
     served.operator.store_is_back.clear()
-    with pytest.raises(ClientTimeoutError):
+    with pytest.raises(NoAnswerError):
         served.client.get(path_of("workers", WORKER, "history"), timeout_s=0.1)
 
 

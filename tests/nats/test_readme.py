@@ -13,7 +13,7 @@ from tests.nats.test_system import Hosts, W, hosts, pid_of
 from tests.processes.waiting import eventually
 from tests.services import NatsService
 
-from rekindle.actors.gateways.nats import Commands
+from rekindle.actors.gateways.nats import NatsCommands
 
 __all__ = ["hosts"]
 
@@ -26,7 +26,7 @@ def test_the_client_of_the_readme_receives_a_death_and_sends_a_request(
     (code,) = re.findall(r"```py\n(# listen\.py.*?)```", README, flags=re.DOTALL)
     program, shown = tmp_path / "listen.py", tmp_path / "shown"
     program.write_text(code.replace("nats://127.0.0.1:4222", nats_service.url))
-    host, gateway = hosts(nats_service, commands=Commands(enabled=True))
+    host, gateway = hosts(nats_service, commands=NatsCommands(enabled=True))
     pid = pid_of(host)
     assert eventually(lambda: gateway.state().connected)
     with shown.open("wb") as output, subprocess.Popen([sys.executable, program], stdout=output) as client:

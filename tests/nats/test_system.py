@@ -21,7 +21,7 @@ from tests.services import NatsService
 from rekindle.actors import Status, System, WorkerSpec
 from rekindle.actors.facts.audit_entry import AuditResult
 from rekindle.actors.gateways.api.routes import ROUTES
-from rekindle.actors.gateways.nats import Commands, NatsGateway, NatsSettings
+from rekindle.actors.gateways.nats import NatsCommands, NatsGateway, NatsSettings
 from rekindle.actors.gateways.nats.nats_commands import commands
 from rekindle.actors.spec.program import command
 from rekindle.persistence import open_store
@@ -166,7 +166,7 @@ def test_orders_are_ignored_unless_they_are_enabled(nats_service: NatsService, h
 def test_an_order_over_nats_is_carried_out_answered_and_recorded(
     nats_service: NatsService, hosts: Hosts
 ) -> None:
-    host, gateway = hosts(nats_service, commands=Commands(enabled=True))
+    host, gateway = hosts(nats_service, commands=NatsCommands(enabled=True))
     pid = pid_of(host)
     assert eventually(lambda: gateway.state().connected)
     with Subscriber(nats_service.url) as subscriber:
@@ -194,7 +194,7 @@ def test_an_order_over_nats_is_carried_out_answered_and_recorded(
 def test_an_order_that_makes_no_sense_is_answered_with_a_problem(
     nats_service: NatsService, hosts: Hosts
 ) -> None:
-    host, gateway = hosts(nats_service, commands=Commands(enabled=True))
+    host, gateway = hosts(nats_service, commands=NatsCommands(enabled=True))
     pid_of(host)
     assert eventually(lambda: gateway.state().connected)
     with Subscriber(nats_service.url) as subscriber:
@@ -234,7 +234,7 @@ def test_a_reply_goes_to_an_inbox_and_nowhere_else(
     hosts: Hosts, nats_service: NatsService, reply: str
 ) -> None:
     """A client that may only look had Rekindle publish wherever it liked, and could empty the stream."""
-    _, gateway = hosts(nats_service, commands=Commands(enabled=True))
+    _, gateway = hosts(nats_service, commands=NatsCommands(enabled=True))
     assert eventually(lambda: gateway.state().connected)
     with Subscriber(nats_service.url, reply) as subscriber:
         subscriber.publish("rekindle.command.workers", reply=reply)
@@ -245,7 +245,7 @@ def test_a_reply_goes_to_an_inbox_and_nowhere_else(
 def test_a_client_with_inboxes_of_its_own_is_answered_where_the_settings_say_so(
     hosts: Hosts, nats_service: NatsService
 ) -> None:
-    _, gateway = hosts(nats_service, commands=Commands(enabled=True, reply_prefix="replies.ada"))
+    _, gateway = hosts(nats_service, commands=NatsCommands(enabled=True, reply_prefix="replies.ada"))
     assert eventually(lambda: gateway.state().connected)
     with Subscriber(nats_service.url, "replies.>") as subscriber:
         reply = "replies.ada.1"

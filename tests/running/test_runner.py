@@ -13,7 +13,7 @@ import pytest
 from tests.processes.waiting import PATIENCE_S, Held, ended, eventually
 from tests.running.conftest import Run
 
-from rekindle.cli.client import InvalidRequestError
+from rekindle.cli.client import InvalidArgumentsError
 
 SLEEPERS = """
 [worker.sleep]
@@ -121,7 +121,7 @@ def test_a_reload_restarts_the_workers_whose_file_of_variables_changed(run: Run,
     assert running.order("reload")["detail"]["restarted"] == ["worker:a:0"]
     assert eventually(lambda: "worker:a:0 out | two" in running.log.read_text())
     variables.unlink()
-    with pytest.raises(InvalidRequestError, match=r"nothing was changed.*No such file"):
+    with pytest.raises(InvalidArgumentsError, match=r"nothing was changed.*No such file"):
         running.order("reload")
 
 
@@ -140,7 +140,7 @@ def test_cf_08_a_bad_file_changes_nothing_when_it_is_reloaded(run: Run) -> None:
     running = run(SLEEPERS)
     before = running.wait_for("worker:sleep:0", status="healthy")
     running.file.write_text('[worker.sleep]\ncommand = "a shell string"\n')
-    with pytest.raises(InvalidRequestError, match="nothing was changed"):
+    with pytest.raises(InvalidArgumentsError, match="nothing was changed"):
         running.order("reload")
     running.signal(signal.SIGHUP)
     assert eventually(lambda: "nothing was changed" in running.text())

@@ -7,7 +7,7 @@ from typing import Any, Never, cast
 
 from rekindle.actors import RequestTimeoutError
 from rekindle.actors.messages import StatusReport
-from rekindle.cli.supervise.fleet import Fleet
+from rekindle.cli.supervise.fleet import SupervisedFleet
 from rekindle.cli.supervise.platform.systemd import Notifier
 from rekindle.cli.supervise.runner import Runner
 
@@ -52,7 +52,7 @@ class Heard(Notifier):
 
 def test_actors_that_do_not_answer_end_no_run_and_there_is_no_sign_of_life() -> None:
     heard = Heard()
-    assert Runner(cast("Fleet", DeafFleet()), heard).run() == 0
+    assert Runner(cast("SupervisedFleet", DeafFleet()), heard).run() == 0
     assert heard.words == ["READY=1", "STOPPING=1"]
 
 
@@ -69,5 +69,5 @@ class StalledFleet(DeafFleet):
 def test_a_watcher_that_does_not_answer_gives_no_sign_of_life() -> None:
     """The actors answered for it, and systemd let a supervisor live that saw no death any more."""
     heard = Heard()
-    assert Runner(cast("Fleet", StalledFleet()), heard).run() == 0
+    assert Runner(cast("SupervisedFleet", StalledFleet()), heard).run() == 0
     assert "WATCHDOG=1" not in heard.words

@@ -18,7 +18,7 @@ from tests.processes.conftest import Run, database, marks, no_traces, run
 from tests.processes.policies import sleeper
 
 from rekindle.actors import System, WorkerSpec
-from rekindle.actors.gateways.http import Address, HttpServer, HttpSettings, Role
+from rekindle.actors.gateways.http import Address, ClientRole, HttpServer, HttpSettings
 from rekindle.persistence import MemoryStore
 
 __all__ = ["database", "marks", "no_traces", "run"]
@@ -80,7 +80,7 @@ class Web:
         """Where it listens."""
         return int(self.server.url.rpartition(":")[2].strip("/"))
 
-    def bearer(self, role: Role = Role.VIEWER) -> dict[str, str]:
+    def bearer(self, role: ClientRole = ClientRole.VIEWER) -> dict[str, str]:
         """What a script sends to be known."""
         return {"Authorization": f"Bearer {self.server.tokens.of(role)}"}
 
@@ -97,7 +97,7 @@ class Web:
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
 
-    def session(self, role: Role = Role.VIEWER) -> dict[str, str]:
+    def session(self, role: ClientRole = ClientRole.VIEWER) -> dict[str, str]:
         """What the dashboard sends once it has shown a token."""
         answer = self.ask("POST", "/session", self.page(), {"token": self.server.tokens.of(role)})
         assert answer.status == 200, answer.body

@@ -11,7 +11,7 @@ from loguru import logger
 from tests.processes.waiting import eventually
 from tests.web.conftest import ANY_PORT, WORKER, Serve, Web
 
-from rekindle.actors.gateways.http import Role
+from rekindle.actors.gateways.http import ClientRole
 
 RESTART = f"/api/v1/workers/{WORKER}/restart"
 PAUSE = f"/api/v1/workers/{WORKER}/pause"
@@ -64,7 +64,7 @@ def test_the_viewers_token_may_not_give_orders_and_the_attempt_is_recorded(serve
 
 def test_the_operators_token_may_and_the_order_is_recorded_with_the_gateways_name(serve: Serve) -> None:
     web = serve()
-    headers = web.bearer(Role.OPERATOR) | {"X-Rekindle-User": "ada"}
+    headers = web.bearer(ClientRole.OPERATOR) | {"X-Rekindle-User": "ada"}
     assert web.ask("POST", PAUSE, headers, {"reason": "new disk"}).document["result"] == "done"
     assert web.system.status(WORKER).pause_reason == "new disk"
     assert eventually(lambda: len(web.system.audited()) == 1)
@@ -79,15 +79,15 @@ def test_the_operators_token_may_and_the_order_is_recorded_with_the_gateways_nam
 def test_a_remote_client_cannot_shut_the_supervisor_down(serve: Serve) -> None:
     """A remote operator could not start it again."""
     web = serve()
-    answer = web.ask("POST", "/api/v1/shutdown", web.bearer(Role.OPERATOR))
+    answer = web.ask("POST", "/api/v1/shutdown", web.bearer(ClientRole.OPERATOR))
     assert (answer.status, answer.error) == (403, "forbidden")
     assert eventually(lambda: [entry.result for entry in web.system.audited()] == ["refused"])
 
 
 def test_with_orders_disabled_not_even_the_operators_token_may_give_one(serve: Serve) -> None:
     web = serve(settings=replace(ANY_PORT, read_only=True))
-    assert web.ask("POST", RESTART, web.bearer(Role.OPERATOR)).status == 403
-    session = web.ask("GET", "/session", web.session(Role.OPERATOR))
+    assert web.ask("POST", RESTART, web.bearer(ClientRole.OPERATOR)).status == 403
+    session = web.ask("GET", "/session", web.session(ClientRole.OPERATOR))
     assert session.document == {"role": "operator", "may_order": False}
 
 
@@ -95,7 +95,7 @@ def test_with_orders_disabled_not_even_the_operators_token_may_give_one(serve: S
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
 def test_a_foreign_host_name_is_refused_with_every_method(web: Web, method: str, host: str) -> None:
     """F28: DNS rebinding makes a browser send its own name for us."""
-    headers = web.bearer(Role.OPERATOR) | {"Host": host.format(port=web.port)}
+    headers = web.bearer(ClientRole.OPERATOR) | {"Host": host.format(port=web.port)}
     answer = web.ask(method, RESTART if method != "GET" else "/api/v1/info", headers)
     assert (answer.status, answer.error) == (400, "wrong_host")
 
@@ -125,7 +125,7 @@ def test_a_page_of_another_site_is_refused_with_any_credentials(
 ) -> None:
     """F28: whatever they know does not help them."""
     headers = {name: value.format(port=web.port) for name, value in elsewhere.items()}
-    for known in (web.session(Role.OPERATOR), web.bearer(Role.OPERATOR)):
+    for known in (web.session(ClientRole.OPERATOR), web.bearer(ClientRole.OPERATOR)):
         answer = web.ask(method, "/api/v1/info" if method == "GET" else RESTART, known | headers)
         assert (answer.status, answer.error) == (403, "cross_site")
     assert web.system.status(WORKER).generation == 1
@@ -146,14 +146,14 @@ def test_a_token_is_exchanged_for_a_session_and_never_for_a_cookie(web: Web) -> 
 
 
 def test_a_session_is_as_good_as_its_token(web: Web) -> None:
-    session = web.session(Role.OPERATOR)
+    session = web.session(ClientRole.OPERATOR)
     assert web.ask("GET", "/api/v1/info", session).status == 200
     resumed = web.ask("POST", f"/api/v1/workers/{WORKER}/resume", session | web.page())
     assert resumed.document["result"] == "done"
 
 
 def test_a_session_sent_as_a_cookie_is_worth_nothing(web: Web) -> None:
-    value = web.session(Role.OPERATOR)["Authorization"].removeprefix("Bearer ")
+    value = web.session(ClientRole.OPERATOR)["Authorization"].removeprefix("Bearer ")
     for name in ("session", "rekindle-session", f"rekindle-{web.port}"):
         cookie = {"Cookie": f"{name}={value}"} | web.page()
         assert web.ask("GET", "/api/v1/info", cookie).status == 401
@@ -166,7 +166,7 @@ def test_a_session_that_was_changed_is_worth_nothing(web: Web) -> None:
 
 
 def test_a_session_that_was_signed_out_is_over_for_every_client_that_knows_it(web: Web) -> None:
-    session = web.session(Role.OPERATOR)
+    session = web.session(ClientRole.OPERATOR)
     assert web.ask("POST", "/session/end", session | web.page()).document["role"] is None
     assert web.ask("GET", "/api/v1/info", session).status == 401
     assert web.ask("GET", "/session", session).document == {"role": None, "may_order": False}
@@ -174,7 +174,7 @@ def test_a_session_that_was_signed_out_is_over_for_every_client_that_knows_it(we
 
 def test_a_session_survives_a_restart_unless_it_was_signed_out(serve: Serve) -> None:
     web = serve()
-    kept, ended = web.session(Role.OPERATOR), web.session(Role.OPERATOR)
+    kept, ended = web.session(ClientRole.OPERATOR), web.session(ClientRole.OPERATOR)
     web.ask("POST", "/session/end", ended | web.page())
     web.server.stop()
     web.server.start()
@@ -190,7 +190,7 @@ def test_two_authorizations_are_refused(web: Web) -> None:
 
 
 def test_a_client_that_sends_a_large_refused_body_receives_the_refusal(web: Web) -> None:
-    headers = web.bearer(Role.OPERATOR) | {"Content-Type": "text/plain"}
+    headers = web.bearer(ClientRole.OPERATOR) | {"Content-Type": "text/plain"}
     assert web.ask("POST", PAUSE, headers, b"x" * 60_000).status == 415
 
 
@@ -214,12 +214,12 @@ def test_an_invalid_token_gets_a_problem(web: Web, body: bytes, kind: str, statu
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_a_body_that_a_form_could_send_is_refused(web: Web, kind: str) -> None:
-    headers = web.bearer(Role.OPERATOR) | {"Content-Type": kind}
+    headers = web.bearer(ClientRole.OPERATOR) | {"Content-Type": kind}
     assert web.ask("POST", PAUSE, headers, b"{}").error == "not_json"
 
 
 def test_a_body_that_is_too_large_is_refused(web: Web) -> None:
-    answer = web.ask("POST", PAUSE, web.bearer(Role.OPERATOR), b" " * 70_000)
+    answer = web.ask("POST", PAUSE, web.bearer(ClientRole.OPERATOR), b" " * 70_000)
     assert (answer.status, answer.error) == (413, "too_large")
 
 
@@ -246,7 +246,7 @@ def test_a_page_that_the_browser_has_is_not_sent_again(web: Web) -> None:
 def test_an_unsupported_method_is_reported(web: Web) -> None:
     assert web.ask("DELETE", "/", web.page()).status == 405
     assert web.ask("PUT", "/session", web.page()).status == 405
-    assert web.ask("DELETE", "/api/v1/info", web.bearer(Role.OPERATOR)).status == 405
+    assert web.ask("DELETE", "/api/v1/info", web.bearer(ClientRole.OPERATOR)).status == 405
 
 
 def test_a_viewer_does_not_fill_the_audit_log_with_refused_orders(serve: Serve) -> None:

@@ -14,7 +14,7 @@ from tests.processes.conftest import Run
 from tests.web.conftest import ANY_PORT, Serve
 
 from rekindle.actors.gateways.gateway_errors import GatewayError, UnsafePathError
-from rekindle.actors.gateways.http import TOKEN_FILES, Address, HttpServer, HttpSettings, Role
+from rekindle.actors.gateways.http import TOKEN_FILES, Address, ClientRole, HttpServer, HttpSettings
 from rekindle.actors.gateways.http.login_sessions import IDLE_S, LIFE_S, MOST_SESSIONS, Sessions
 from rekindle.actors.gateways.http.session_file import SessionFile
 from rekindle.actors.gateways.http.tokens import load_tokens
@@ -69,22 +69,22 @@ def test_tokens_stay_the_same_until_their_file_is_removed(tmp_path: Path) -> Non
     first = load_tokens(tmp_path)
     again = load_tokens(tmp_path)
     assert (again.viewer, again.operator, again.fresh) == (first.viewer, first.operator, False)
-    (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
+    (tmp_path / TOKEN_FILES[ClientRole.VIEWER]).unlink()
     third = load_tokens(tmp_path)
     assert (third.viewer != first.viewer, third.operator == first.operator) == (True, True)
 
 
 def test_a_replaced_token_ends_every_session(tmp_path: Path) -> None:
     first = SessionFile(tmp_path, load_tokens(tmp_path))
-    Sessions(first.load(), lambda: 0.0, first.save).begin(Role.OPERATOR)
+    Sessions(first.load(), lambda: 0.0, first.save).begin(ClientRole.OPERATOR)
     assert len(SessionFile(tmp_path, load_tokens(tmp_path)).load()) == 1
-    (tmp_path / TOKEN_FILES[Role.VIEWER]).unlink()
+    (tmp_path / TOKEN_FILES[ClientRole.VIEWER]).unlink()
     assert SessionFile(tmp_path, load_tokens(tmp_path)).load() == []
 
 
 def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
     load_tokens(tmp_path)
-    (tmp_path / TOKEN_FILES[Role.OPERATOR]).chmod(0o644)
+    (tmp_path / TOKEN_FILES[ClientRole.OPERATOR]).chmod(0o644)
     with pytest.raises(UnsafePathError, match="is readable by other users"):
         load_tokens(tmp_path)
 
@@ -92,7 +92,7 @@ def test_tokens_that_others_can_read_are_refused(tmp_path: Path) -> None:
 def test_a_token_behind_a_symbolic_link_is_refused(tmp_path: Path) -> None:
     """F29."""
     load_tokens(tmp_path)
-    file = tmp_path / TOKEN_FILES[Role.VIEWER]
+    file = tmp_path / TOKEN_FILES[ClientRole.VIEWER]
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UnsafePathError):
@@ -102,7 +102,7 @@ def test_a_token_behind_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "short", "x" * 2000, "ünïcode" * 10])
 def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
     load_tokens(tmp_path)
-    (tmp_path / TOKEN_FILES[Role.VIEWER]).write_text(text)
+    (tmp_path / TOKEN_FILES[ClientRole.VIEWER]).write_text(text)
     with pytest.raises(GatewayError, match="does not hold a token"):
         load_tokens(tmp_path)
 
@@ -119,35 +119,35 @@ def test_a_state_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
 def test_a_session_ends_after_its_last_use_and_after_its_longest_life() -> None:
     now = [1000.0]
     sessions = Sessions((), lambda: now[0], lambda _: None)
-    name = sessions.begin(Role.VIEWER)
+    name = sessions.begin(ClientRole.VIEWER)
     for _ in range(int(LIFE_S / IDLE_S) + 2):
         now[0] += IDLE_S - 1
         if now[0] - 1000.0 < LIFE_S:
-            assert sessions.role_of(name) is Role.VIEWER
+            assert sessions.role_of(name) is ClientRole.VIEWER
     assert sessions.role_of(name) is None
-    idle = sessions.begin(Role.OPERATOR)
+    idle = sessions.begin(ClientRole.OPERATOR)
     now[0] += IDLE_S
     assert sessions.role_of(idle) is None
 
 
 def test_the_session_that_was_used_least_recently_makes_room() -> None:
     sessions = Sessions((), lambda: 0.0, lambda _: None)
-    names = [sessions.begin(Role.VIEWER) for _ in range(MOST_SESSIONS)]
-    assert sessions.role_of(names[0]) is Role.VIEWER
-    sessions.begin(Role.VIEWER)
-    assert (sessions.role_of(names[0]), sessions.role_of(names[1])) == (Role.VIEWER, None)
+    names = [sessions.begin(ClientRole.VIEWER) for _ in range(MOST_SESSIONS)]
+    assert sessions.role_of(names[0]) is ClientRole.VIEWER
+    sessions.begin(ClientRole.VIEWER)
+    assert (sessions.role_of(names[0]), sessions.role_of(names[1])) == (ClientRole.VIEWER, None)
 
 
 def test_a_client_that_may_only_look_cannot_sign_out_an_operator() -> None:
     sessions = Sessions((), lambda: 0.0, lambda _: None)
-    operator = sessions.begin(Role.OPERATOR)
+    operator = sessions.begin(ClientRole.OPERATOR)
     for _ in range(MOST_SESSIONS + 1):
-        sessions.begin(Role.VIEWER)
-    assert sessions.role_of(operator) is Role.OPERATOR
+        sessions.begin(ClientRole.VIEWER)
+    assert sessions.role_of(operator) is ClientRole.OPERATOR
 
 
 def test_a_fifo_in_place_of_a_token_does_not_hang_the_start(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / TOKEN_FILES[Role.VIEWER], 0o600)
+    os.mkfifo(tmp_path / TOKEN_FILES[ClientRole.VIEWER], 0o600)
     with pytest.raises(UnsafePathError, match="is not a file"):
         load_tokens(tmp_path)
 

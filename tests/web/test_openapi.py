@@ -13,7 +13,7 @@ from tests.web.conftest import Web
 
 from rekindle.actors.gateways.api.openapi import document
 from rekindle.actors.gateways.api.routes import ROUTES
-from rekindle.actors.gateways.http import Role
+from rekindle.actors.gateways.http import ClientRole
 
 EXAMPLES = int(os.environ.get("REKINDLE_EXAMPLES", "5"))
 """A few here; thousands by hand."""
@@ -37,7 +37,7 @@ api = schemathesis.openapi.from_dict(
 def test_the_server_follows_its_description(case: schemathesis.Case[Any], web: Web) -> None:
     case.call_and_validate(
         base_url=web.server.url.rstrip("/"),
-        headers=web.bearer(Role.OPERATOR),
+        headers=web.bearer(ClientRole.OPERATOR),
         timeout=20,
         excluded_checks=EXCLUDED.get(case.path.removeprefix("/api/v1"), []),
     )

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import msgspec
 
 
-class Phase(StrEnum):
+class TenurePhase(StrEnum):
     """How far an assignment is."""
 
     UNPLACED = "unplaced"
@@ -32,7 +32,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     """Grows with each placement: `rules.fencing_tokens.next_epoch`."""
     node_id: str | None = None
-    phase: Phase = Phase.UNPLACED
+    phase: TenurePhase = TenurePhase.UNPLACED
     reason: str = ""
     """Why it is there, is leaving, or is unplaced."""
     since_ms: int = 0

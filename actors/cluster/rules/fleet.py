@@ -11,7 +11,7 @@ import msgspec
 from ..cluster_messages import ClusterRead
 from ..facts.cases import KeptRuling, OnParole, Suspect
 from ..facts.nodes import Node
-from ..facts.tenures import Assignment, Phase, Tenure
+from ..facts.tenures import Assignment, Tenure, TenurePhase
 from ..facts.wishes import Wanted, Wish
 
 
@@ -42,10 +42,12 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(
             wish
             for wish in self.wishes.values()
-            if wish.wanted is Wanted.RUN and not wish.is_template and self._phase(wish) is Phase.UNPLACED
+            if wish.wanted is Wanted.RUN
+            and not wish.is_template
+            and self._phase(wish) is TenurePhase.UNPLACED
         )
 
-    def _phase(self, wish: Wish) -> Phase | None:
+    def _phase(self, wish: Wish) -> TenurePhase | None:
         assignment = self.assignments.get(wish.component_id)
         return None if assignment is None else assignment.phase
 
@@ -91,7 +93,7 @@ class Occupancy:
             wish = fleet.wishes.get(assignment.component_id)
             if wish is not None and assignment.node_id in self._groups:
                 self.add(wish, assignment.node_id)
-                if assignment.phase is Phase.PLACED:
+                if assignment.phase is TenurePhase.PLACED:
                     self.settle(wish, assignment.node_id)
 
     def add(self, wish: Wish, node_id: str, sign: int = 1) -> None:

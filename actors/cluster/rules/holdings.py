@@ -18,7 +18,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from ..facts.tenures import Assignment, Phase
+from ..facts.tenures import Assignment, TenurePhase
 
 
 class Holdings(msgspec.Struct, frozen=True):
@@ -61,15 +61,15 @@ def todo(holdings: Holdings, assigned: Iterable[Assignment], may_run: bool, *, o
 
 
 def _stays(assignment: Assignment | None, epoch: int) -> bool:
-    return assignment is not None and assignment.epoch == epoch and assignment.phase is Phase.PLACED
+    return assignment is not None and assignment.epoch == epoch and assignment.phase is TenurePhase.PLACED
 
 
 def _may_start(holdings: Holdings, assignment: Assignment) -> bool:
-    return assignment.phase is Phase.PLACED and not _has_ended(holdings, assignment)
+    return assignment.phase is TenurePhase.PLACED and not _has_ended(holdings, assignment)
 
 
 def _must_give_back(holdings: Holdings, assignment: Assignment) -> bool:
-    return assignment.phase is Phase.RELEASING or _has_ended(holdings, assignment)
+    return assignment.phase is TenurePhase.RELEASING or _has_ended(holdings, assignment)
 
 
 def _has_ended(holdings: Holdings, assignment: Assignment) -> bool:

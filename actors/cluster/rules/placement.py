@@ -50,14 +50,14 @@ class NoPlace(msgspec.Struct, frozen=True):
         return "; ".join(f"{name}: {why}" for name, why in self.reasons)
 
 
-class Plan(msgspec.Struct, frozen=True):
+class PlacementPlan(msgspec.Struct, frozen=True):
     """What to place, and what stays unplaced for a reason that is new."""
 
     places: tuple[PlaceWorker, ...]
     unplaced: tuple[NoteUnplaced, ...]
 
 
-def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> Plan:
+def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> PlacementPlan:
     """Place every worker that has no node; `denied`: workers and nodes for which the engine has no room."""
     occupancy = Occupancy(fleet)
     refused = frozenset(denied)
@@ -83,7 +83,7 @@ def plan(fleet: Fleet, denied: Iterable[tuple[str, str]] = ()) -> Plan:
                 reason=found.reason,
             )
         )
-    return Plan(tuple(places), tuple(unplaced))
+    return PlacementPlan(tuple(places), tuple(unplaced))
 
 
 def _order(wish: Wish) -> tuple[bool, bool, str, int, float, str]:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..cluster_messages import BeginRelease, RemoveWish
 from ..facts.nodes import Node, NodeState
-from ..facts.tenures import Assignment, Phase
+from ..facts.tenures import Assignment, TenurePhase
 from ..facts.wishes import Wanted, Wish
 from .fleet import Fleet, Occupancy
 from .order.units import reunions
@@ -73,7 +73,7 @@ def _spare(fleet: Fleet, absent: Counter[str], node: Node) -> Iterable[str]:
     occupancy = Occupancy(fleet)
     for assignment in fleet.assignments.values():
         wish = fleet.wishes.get(assignment.component_id)
-        if wish is None or assignment.phase is not Phase.PLACED or wish.wanted is not Wanted.RUN:
+        if wish is None or assignment.phase is not TenurePhase.PLACED or wish.wanted is not Wanted.RUN:
             continue
         is_free = not (wish.pinned or wish.unit) and absent[wish.group] < _most_absent(fleet, wish)
         if is_free and misfit(fleet, occupancy, wish, node) is None:
@@ -85,7 +85,7 @@ def removals(fleet: Fleet) -> tuple[RemoveWish, ...]:
     return tuple(
         RemoveWish(wish.component_id)
         for wish in fleet.wishes.values()
-        if wish.wanted is Wanted.GONE and _phase(fleet, wish) in (None, Phase.UNPLACED)
+        if wish.wanted is Wanted.GONE and _phase(fleet, wish) in (None, TenurePhase.UNPLACED)
     )
 
 
@@ -93,7 +93,7 @@ def _unwanted(fleet: Fleet) -> Iterable[BeginRelease]:
     for assignment in fleet.assignments.values():
         wish = fleet.wishes.get(assignment.component_id)
         reason = "it was removed" if wish is None else _ENDS.get(wish.wanted)
-        if reason is not None and assignment.phase is Phase.PLACED:
+        if reason is not None and assignment.phase is TenurePhase.PLACED:
             yield BeginRelease(component_id=assignment.component_id, epoch=assignment.epoch, reason=reason)
 
 
@@ -108,7 +108,7 @@ def _on_emptying_nodes(fleet: Fleet) -> Iterable[tuple[Assignment, Wish, Node]]:
     for assignment in fleet.assignments.values():
         wish = fleet.wishes.get(assignment.component_id)
         node = fleet.nodes.get(assignment.node_id or "")
-        if wish is None or node is None or assignment.phase is not Phase.PLACED:
+        if wish is None or node is None or assignment.phase is not TenurePhase.PLACED:
             continue
         # One worker of a group has nowhere to go without the others.
         is_asked = fleet.witnesses.get(assignment.component_id) == node.id and not wish.unit
@@ -122,7 +122,9 @@ def _absent(fleet: Fleet) -> Counter[str]:
     return Counter(
         wish.group
         for wish in fleet.wishes.values()
-        if wish.wanted is Wanted.RUN and not wish.is_template and _phase(fleet, wish) is not Phase.PLACED
+        if wish.wanted is Wanted.RUN
+        and not wish.is_template
+        and _phase(fleet, wish) is not TenurePhase.PLACED
     )
 
 
@@ -136,7 +138,7 @@ def _most_absent(fleet: Fleet, wish: Wish) -> int:
     return max(1, size - wish.min_healthy)
 
 
-def _phase(fleet: Fleet, wish: Wish) -> Phase | None:
+def _phase(fleet: Fleet, wish: Wish) -> TenurePhase | None:
     assignment = fleet.assignments.get(wish.component_id)
     return None if assignment is None else assignment.phase
 
@@ -201,7 +203,12 @@ def rebalancing(fleet: Fleet) -> tuple[Move, ...]:
     for assignment in sorted(fleet.assignments.values(), key=lambda each: each.component_id):
         wish = fleet.wishes.get(assignment.component_id)
         source = fleet.nodes.get(assignment.node_id or "")
-        if wish is None or source is None or assignment.phase is not Phase.PLACED or wish.group in moves:
+        if (
+            wish is None
+            or source is None
+            or assignment.phase is not TenurePhase.PLACED
+            or wish.group in moves
+        ):
             continue
         if wish.pinned is not None or wish.unit or wish.place.pack or wish.wanted is not Wanted.RUN:
             continue

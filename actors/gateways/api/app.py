@@ -16,7 +16,7 @@ from ..operator import Operator
 from ..server_identity import Identity
 from ..serving.call_pools import CallPools
 from ..serving.event_hub import MOST_CLIENTS, EventHub
-from ..serving.json_values import Problem, encode
+from ..serving.json_values import ProblemDocument, encode
 from ..serving.sse_response import EventStreamResponse, StreamRequest, page_reader
 from .audit_trail import Client, claim, handle, reason_of
 from .problems import Refusal, problem_for
@@ -145,9 +145,9 @@ async def _no_such_route(http: HttpRequest, error: Exception) -> Response:
     if error.status_code == 405:
         message = f"{http.method} is not supported for this path"
         headers = {"allow": ", ".join(_methods(http))}
-        return _json(405, encode(Problem("method_not_allowed", message)), headers)
+        return _json(405, encode(ProblemDocument("method_not_allowed", message)), headers)
     message = "no such path; GET /api/v1/openapi.json lists the routes"
-    return _json(error.status_code, encode(Problem("no_such_path", message)))
+    return _json(error.status_code, encode(ProblemDocument("no_such_path", message)))
 
 
 def _methods(http: HttpRequest) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...spec.worker_spec import COMPONENT_ID
-from ..serving.json_values import Problem
+from ..serving.json_values import ProblemDocument
 from .request_bodies import LONGEST_NUMBER, Nothing
 from .route import Route
 
@@ -37,8 +37,8 @@ PROBES = {
 
 def document(routes: Sequence[Route], version: str, probes: Mapping[str, str] = PROBES) -> dict[str, Any]:
     """The OpenAPI document of these routes and probes."""
-    kinds = [Problem, *(kind for route in routes for kind in (route.result, route.body))]
-    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    kinds = [ProblemDocument, *(kind for route in routes for kind in (route.result, route.body))]
+    schemas, components = _schemas(kinds)
     shapes = iter(schemas[1:])
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -61,6 +61,14 @@ def document(routes: Sequence[Route], version: str, probes: Mapping[str, str] = 
         # Over TCP; the unix socket needs no token, because the kernel identifies the client.
         "security": [{}, {"token": []}],
     }
+
+
+def _schemas(kinds: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The schemas of these types, and their components: `HistoryDocument` is published as `History`."""
+    found = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    published = re.sub(rb'("(?:#/components/schemas/)?\w+?)Document"', rb'\1"', msgspec.json.encode(found))
+    schemas, components = msgspec.json.decode(published)
+    return schemas, components
 
 
 def _operation(route: Route, result: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +151,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _refusals() -> dict[str, Any]:
-    problem = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    problem = {"$ref": "#/components/schemas/Problem"}
     return {status: _json(text, problem) for status, text in _REFUSALS.items()}
 
 

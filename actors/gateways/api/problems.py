@@ -22,7 +22,7 @@ from ...errors import (
 )
 from ..serving.call_pools import CallTimeoutError, PoolFullError, PoolsClosedError
 from ..serving.event_hub import StreamsFullError
-from ..serving.json_values import Problem
+from ..serving.json_values import ProblemDocument
 from .audit_trail import NotAllowedError
 from .request_bodies import InvalidRequestError
 
@@ -32,13 +32,13 @@ class Refusal:
     """A status and the problem to send with it."""
 
     status: int
-    problem: Problem
+    problem: ProblemDocument
 
 
 def problem_for(error: Exception, what: str) -> Refusal:
     """The response to an error; an unexpected one is logged, with `what` failed."""
     status, code, message = _expected(error) or _unexpected(error, what)
-    return Refusal(status, Problem(code, message))
+    return Refusal(status, ProblemDocument(code, message))
 
 
 def _expected(error: Exception) -> tuple[int, str, str] | None:

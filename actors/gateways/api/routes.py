@@ -72,7 +72,7 @@ def _description(request: Request) -> object:
 
 
 ROUTES: tuple[Route, ...] = (
-    _query("/info", "The supervisor itself", system_handlers.info, system_handlers.Info),
+    _query("/info", "The supervisor itself", system_handlers.info, system_handlers.InfoDocument),
     _query(
         "/health",
         "Whether all is well, or one worker, and what is not",
@@ -87,13 +87,13 @@ ROUTES: tuple[Route, ...] = (
         declaration_handlers.EffectiveSettings,
     ),
     # ── workers ──────────────────────────────────────────────────────────────────────────
-    _query("/workers", "Every worker", worker_handlers.workers, worker_handlers.Workers),
+    _query("/workers", "Every worker", worker_handlers.workers, worker_handlers.WorkersDocument),
     _query("/workers/{id}", "One worker", worker_handlers.worker, worker_handlers.Worker),
     _stored(
         "/declarations",
         "What every worker runs and by which policy, without secrets",
         declaration_handlers.declarations,
-        declaration_handlers.Declarations,
+        declaration_handlers.DeclarationsDocument,
     ),
     _stored(
         "/workers/{id}/declaration",
@@ -105,21 +105,21 @@ ROUTES: tuple[Route, ...] = (
         "/workers/{id}/history",
         "The deaths of a worker and what the supervisor decided",
         worker_handlers.history,
-        worker_handlers.History,
+        worker_handlers.HistoryDocument,
         query=LimitQuery,
     ),
     _stored(
         "/workers/{id}/runs",
         "The runs of a scheduled worker, newest first, with those that were missed",
         run_handlers.runs,
-        run_handlers.Runs,
+        run_handlers.RunsDocument,
         query=LimitQuery,
     ),
     _stored(
         "/workers/{id}/bundles",
         "The cause of each death of a worker, and which deaths were the same crash",
         evidence_handlers.bundles,
-        evidence_handlers.Bundles,
+        evidence_handlers.BundlesDocument,
         query=LimitQuery,
     ),
     _stored(
@@ -132,7 +132,7 @@ ROUTES: tuple[Route, ...] = (
         "/workers/{id}/report",
         "Everything for a bug report, without secrets",
         evidence_handlers.bug_report,
-        evidence_handlers.BugReport,
+        evidence_handlers.BugReportDocument,
     ),
     _stored(
         "/workers/{id}/timeline",
@@ -151,7 +151,7 @@ ROUTES: tuple[Route, ...] = (
         "/workers/{id}/output",
         "The last output lines of a worker",
         worker_handlers.output,
-        worker_handlers.Output,
+        worker_handlers.OutputDocument,
     ),
     _query(
         "/workers/{id}/log",
@@ -168,12 +168,14 @@ ROUTES: tuple[Route, ...] = (
         worker_handlers.WrittenLines,
         query=OutputQuery,
     ),
-    _stored("/resources", "What the workers use now", worker_handlers.resources, worker_handlers.Resources),
+    _stored(
+        "/resources", "What the workers use now", worker_handlers.resources, worker_handlers.ResourcesDocument
+    ),
     _stored(
         "/deaths",
         "The latest deaths of all workers",
         worker_handlers.deaths,
-        worker_handlers.Deaths,
+        worker_handlers.DeathsDocument,
         query=LimitQuery,
     ),
     # ── events, audit, alerts ────────────────────────────────────────────────────────────
@@ -189,17 +191,17 @@ ROUTES: tuple[Route, ...] = (
         "/events/log",
         "The persisted events, oldest first",
         system_handlers.event_log,
-        system_handlers.EventLog,
+        system_handlers.EventLogDocument,
         query=EventLogQuery,
     ),
     _stored(
         "/audit",
         "Who sent which command, and its result",
         system_handlers.audit,
-        system_handlers.Audit,
+        system_handlers.AuditDocument,
         query=LimitQuery,
     ),
-    _query("/alerts", "The alerts", alert_handlers.alerts, alert_handlers.Alarms),
+    _query("/alerts", "The alerts", alert_handlers.alerts, alert_handlers.AlarmsDocument),
     _command(
         "/alerts/{id}/acknowledge",
         "acknowledge",
@@ -270,9 +272,11 @@ ROUTES: tuple[Route, ...] = (
         order_handlers.RollingState,
     ),
     # ── jobs ─────────────────────────────────────────────────────────────────────────────
-    _stored("/queues", "The figures of every queue", job_handlers.queues, job_handlers.Queues),
-    _stored("/jobs", "Jobs, newest first", job_handlers.listing, job_handlers.JobList, query=JobQuery),
-    _stored("/jobs/{number}", "One job and its crashes", job_handlers.detail, job_handlers.JobDetail),
+    _stored("/queues", "The figures of every queue", job_handlers.queues, job_handlers.QueuesDocument),
+    _stored(
+        "/jobs", "Jobs, newest first", job_handlers.listing, job_handlers.JobListDocument, query=JobQuery
+    ),
+    _stored("/jobs/{number}", "One job and its crashes", job_handlers.detail, job_handlers.JobDetailDocument),
     _command(
         "/queues/{name}/jobs",
         "enqueue",
@@ -283,13 +287,16 @@ ROUTES: tuple[Route, ...] = (
         largest_body=LARGEST_ENQUEUE,
     ),
     _stored(
-        "/queues/pauses", "The queues that are paused", queue_handlers.pauses, queue_handlers.PausedQueues
+        "/queues/pauses",
+        "The queues that are paused",
+        queue_handlers.pauses,
+        queue_handlers.PausedQueuesDocument,
     ),
     _stored(
         "/batches",
         "Batches of jobs, newest first",
         queue_handlers.batches,
-        queue_handlers.Batches,
+        queue_handlers.BatchesDocument,
         query=LimitQuery,
     ),
     _stored("/batches/{number}", "One batch", queue_handlers.batch, queue_handlers.Batch),
@@ -302,7 +309,12 @@ ROUTES: tuple[Route, ...] = (
         body=BatchArguments,
         largest_body=LARGEST_ENQUEUE,
     ),
-    _stored("/periodic", "The periodic jobs, by name", queue_handlers.periodic, queue_handlers.PeriodicJobs),
+    _stored(
+        "/periodic",
+        "The periodic jobs, by name",
+        queue_handlers.periodic,
+        queue_handlers.PeriodicJobsDocument,
+    ),
     _command(
         "/queues/{name}/pause",
         "pause_queue",

@@ -9,7 +9,7 @@ the `Host` and the origin of the request. `static/` holds the dashboard.
 
 from ..settings.http_settings import Address, HttpSettings
 from .http_server import HttpServer
-from .login_sessions import Role
+from .login_sessions import ClientRole
 from .tokens import TOKEN_FILES
 
-__all__ = ["TOKEN_FILES", "Address", "HttpServer", "HttpSettings", "Role"]
+__all__ = ["TOKEN_FILES", "Address", "ClientRole", "HttpServer", "HttpSettings"]

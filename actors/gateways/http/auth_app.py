@@ -21,9 +21,9 @@ from ..api.audit_trail import Client, claim, reason_of
 from ..api.problems import Refusal
 from ..api.request_bodies import InvalidRequestError, decode_body
 from ..api.route import PREFIX
-from ..serving.json_values import Problem, encode
+from ..serving.json_values import ProblemDocument, encode
 from ..serving.repeated_log import RepeatedLog
-from .login_sessions import Role, Sessions
+from .login_sessions import ClientRole, Sessions
 from .orchestrator_probes import PATHS, OrchestratorProbes
 from .origin_rules import OwnHosts, RequestHead, rejection
 from .static_files import StaticFile
@@ -115,7 +115,7 @@ class AuthApp:
         if isinstance(role, Refusal):
             await refused(role, head)(scope, receive, send)
         elif head.path == EVENTS and not self._has_place(address):
-            problem = Refusal(503, Problem("busy", "too many event streams; try again later"))
+            problem = Refusal(503, ProblemDocument("busy", "too many event streams; try again later"))
             await refused(problem, head, {"retry-after": "5"})(scope, receive, send)
         else:
             scope["state"] = {**scope.get("state", {}), "client": self._client(head, role, address)}
@@ -141,16 +141,16 @@ class AuthApp:
         share = most if self._settings.shares_address else max(1, int(most * _PER_ADDRESS))
         return self._following.total() < most and self._following[address] < share
 
-    def _client(self, head: RequestHead, role: Role, address: str) -> Client:
+    def _client(self, head: RequestHead, role: ClientRole, address: str) -> Client:
         user = claim(head.headers.get("x-rekindle-user"))
         who = f"{user}, {role} token, at {address}" if user else f"{role} token at {address}"
-        may_order = role is Role.OPERATOR and not self._settings.read_only
+        may_order = role is ClientRole.OPERATOR and not self._settings.read_only
         reason = reason_of(head.headers.get("x-rekindle-reason"))
         return Client(None, who, gateway="http", may_order=may_order, reason=reason)
 
     # ── authentication ───────────────────────────────────────────────────────────────────
 
-    def _role(self, head: RequestHead) -> Role | Refusal:
+    def _role(self, head: RequestHead) -> ClientRole | Refusal:
         shown = bearer(head)
         if shown is None:
             return unauthorized("a token is required; `rekindle dashboard` prints a link with one")
@@ -171,10 +171,10 @@ class AuthApp:
                 return self._log_out(head)
             case _, path if (allowed := self._methods(path)) is not None:
                 message = f"{head.method} is not supported for this path"
-                problem = Refusal(405, Problem("method_not_allowed", message))
+                problem = Refusal(405, ProblemDocument("method_not_allowed", message))
                 return refused(problem, head, {"allow": allowed})
             case _:
-                return refused(Refusal(404, Problem("no_such_path", "no such path")), head)
+                return refused(Refusal(404, ProblemDocument("no_such_path", "no such path")), head)
 
     def _methods(self, path: str) -> str | None:
         if path in PATHS or path in self._files:
@@ -198,8 +198,8 @@ class AuthApp:
             )
         return self._session_state(role, self._sessions.begin(role))
 
-    def _session_state(self, role: Role | None, session: str | None = None) -> Response:
-        can_order = role is Role.OPERATOR and not self._settings.read_only
+    def _session_state(self, role: ClientRole | None, session: str | None = None) -> Response:
+        can_order = role is ClientRole.OPERATOR and not self._settings.read_only
         state: dict[str, object] = {"role": role, "may_order": can_order}
         return _json(200, state if session is None else state | {"session": session})
 
@@ -212,7 +212,7 @@ class AuthApp:
 
 def unauthorized(message: str) -> Refusal:
     """The refusal of a request without a valid token."""
-    return Refusal(401, Problem("unauthorized", message))
+    return Refusal(401, ProblemDocument("unauthorized", message))
 
 
 def head_of(scope: Scope) -> RequestHead:
@@ -236,11 +236,13 @@ async def _read_token(receive: Receive) -> str | Refusal:
         read += message.get("body", b"")
         more = message.get("more_body", False)
         if len(read) > _LARGEST_TOKEN_BODY:
-            return Refusal(413, Problem("too_large", f"the body is larger than {_LARGEST_TOKEN_BODY} bytes"))
+            return Refusal(
+                413, ProblemDocument("too_large", f"the body is larger than {_LARGEST_TOKEN_BODY} bytes")
+            )
     try:
         body: TokenBody = decode_body(bytes(read), TokenBody)
     except InvalidRequestError as error:
-        return Refusal(error.status, Problem(error.error, str(error)))
+        return Refusal(error.status, ProblemDocument(error.error, str(error)))
     return body.token
 
 
@@ -257,7 +259,7 @@ def oversized(scope: Scope) -> Refusal | None:
     if size <= LARGEST_HEAD:
         return None
     return Refusal(
-        431, Problem("too_large", f"the headers of the request are larger than {LARGEST_HEAD} bytes")
+        431, ProblemDocument("too_large", f"the headers of the request are larger than {LARGEST_HEAD} bytes")
     )
 
 

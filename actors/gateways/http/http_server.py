@@ -31,7 +31,7 @@ from ..serving.server_thread import ServerThread
 from ..serving.uvicorn_server import HttpProtocol
 from ..settings.http_settings import Address, HttpSettings
 from .auth_app import AuthApp, AuthSettings
-from .login_sessions import Role, Sessions
+from .login_sessions import ClientRole, Sessions
 from .orchestrator_probes import OrchestratorProbes
 from .origin_rules import OwnHosts
 from .session_file import SessionFile
@@ -109,7 +109,7 @@ class HttpServer:
             raise GatewayError("the HTTP gateway was not started")
         return self._tokens
 
-    def link(self, role: Role) -> str:
+    def link(self, role: ClientRole) -> str:
         """The URL with a token in its fragment, which browsers do not send."""
         return link(self.url, self.tokens.of(role))
 

@@ -25,7 +25,7 @@ PREFIX = "session-"
 LONGEST = 128
 
 
-class Role(StrEnum):
+class ClientRole(StrEnum):
     """What a client may do."""
 
     VIEWER = "viewer"
@@ -39,7 +39,7 @@ class Session(msgspec.Struct):
 
     hash: str
     """Of the name, which only the browser knows."""
-    role: Role
+    role: ClientRole
     began: float
     used: float
 
@@ -63,7 +63,7 @@ class Sessions:
         self._sessions = {each.hash: each for each in sorted(found, key=lambda each: each.used)}
         """The one that was used least recently first."""
 
-    def begin(self, role: Role) -> str:
+    def begin(self, role: ClientRole) -> str:
         """A new session; its name is the secret that its browser sends."""
         # Of its own role: a client that may only look must not sign out operators.
         own = [each.hash for each in self._sessions.values() if each.role is role]
@@ -74,7 +74,7 @@ class Sessions:
         self._store(now)
         return name
 
-    def role_of(self, name: str) -> Role | None:
+    def role_of(self, name: str) -> ClientRole | None:
         """The role of a session; None if the session does not exist or is over."""
         if not name.startswith(PREFIX) or len(name) > LONGEST:
             return None

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..api.problems import Refusal
-from ..serving.json_values import Problem
+from ..serving.json_values import ProblemDocument
 
 API = "/api/"
 METRICS = "/metrics"
@@ -91,4 +91,4 @@ def _is_json(head: RequestHead) -> bool:
 
 
 def _refusal(status: int, word: str, message: str) -> Refusal:
-    return Refusal(status, Problem(word, message))
+    return Refusal(status, ProblemDocument(word, message))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..api.problems import Refusal
-from ..serving.json_values import Problem
+from ..serving.json_values import ProblemDocument
 from .auth_app import (
     HEADERS,
     NO_STORE,
@@ -23,7 +23,7 @@ from .auth_app import (
     unauthorized,
     with_headers,
 )
-from .login_sessions import Role
+from .login_sessions import ClientRole
 from .origin_rules import OwnHosts, RequestHead, rejection
 from .tokens import Tokens
 
@@ -31,7 +31,9 @@ from .tokens import Tokens
 class TokenApp:
     """Passes requests for one path on to the application of the client's role."""
 
-    def __init__(self, path: str, apps: Mapping[Role, ASGIApp], own_hosts: OwnHosts, tokens: Tokens) -> None:
+    def __init__(
+        self, path: str, apps: Mapping[ClientRole, ASGIApp], own_hosts: OwnHosts, tokens: Tokens
+    ) -> None:
         self._path = path
         self._apps = apps
         self._own_hosts = own_hosts
@@ -53,7 +55,9 @@ class TokenApp:
 
     def _app_of(self, head: RequestHead) -> ASGIApp | Refusal:
         if head.path != self._path:
-            return Refusal(404, Problem("no_such_path", f"no such path; this server has {self._path} only"))
+            return Refusal(
+                404, ProblemDocument("no_such_path", f"no such path; this server has {self._path} only")
+            )
         shown = bearer(head)
         role = None if shown is None else self._tokens.role_of(shown)
         if role is None:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..gateway_errors import GatewayError, UnsafePathError
 from ..state_directory import open_state_directory
-from .login_sessions import Role
+from .login_sessions import ClientRole
 
-TOKEN_FILES = {Role.VIEWER: "http-viewer.token", Role.OPERATOR: "http-operator.token"}
+TOKEN_FILES = {ClientRole.VIEWER: "http-viewer.token", ClientRole.OPERATOR: "http-operator.token"}
 TOKEN_BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43,128}")
 
@@ -29,18 +29,18 @@ class Tokens:
     fresh: bool = False
     """Whether they were created just now, so that no client knows them yet."""
 
-    def role_of(self, token: str) -> Role | None:
+    def role_of(self, token: str) -> ClientRole | None:
         """The role of a token; both are compared, in constant time."""
         shown = token.encode("utf-8", "replace")
         operator = hmac.compare_digest(shown, self.operator.encode())
         viewer = hmac.compare_digest(shown, self.viewer.encode())
         if operator:
-            return Role.OPERATOR
-        return Role.VIEWER if viewer else None
+            return ClientRole.OPERATOR
+        return ClientRole.VIEWER if viewer else None
 
-    def of(self, role: Role) -> str:
+    def of(self, role: ClientRole) -> str:
         """The token of a role."""
-        return self.operator if role is Role.OPERATOR else self.viewer
+        return self.operator if role is ClientRole.OPERATOR else self.viewer
 
 
 def load_tokens(directory: Path) -> Tokens:
@@ -61,7 +61,7 @@ def load_tokens(directory: Path) -> Tokens:
         raise GatewayError(f"cannot write the token files in {directory}: {error.strerror}") from error
     finally:
         os.close(descriptor)
-    return Tokens(kept[Role.VIEWER], kept[Role.OPERATOR], fresh)
+    return Tokens(kept[ClientRole.VIEWER], kept[ClientRole.OPERATOR], fresh)
 
 
 def _read(directory: int, path: Path) -> str | None:

@@ -15,7 +15,7 @@ NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 
-class Moment(NamedTuple):
+class SpanEvent(NamedTuple):
     """Something that happened during a span."""
 
     name: str
@@ -33,7 +33,7 @@ class FinishedSpan:
     began_wall_ms: int
     ended_wall_ms: int
     attributes: Attributes
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[SpanEvent, ...] = ()
     links: tuple[SpanPlace, ...] = ()
     error: str | None = None
     """Why it ended in an error; None if it did not."""

@@ -13,7 +13,7 @@ from ...deaths.death import signal_name
 from ...facts.jobs import JobCrash, JobError, JobState, JobView
 from ...views.redaction import masked_text
 from .execution_spans import execution_spans
-from .finished_span import FinishedSpan, Moment, Value, without_nothing
+from .finished_span import FinishedSpan, SpanEvent, Value, without_nothing
 from .trace_ids import SpanPlace, job_place, life_place, parent_of
 
 ENDED = frozenset({JobState.DONE, JobState.ERROR, JobState.TOXIC, JobState.CANCELLED, JobState.EXPIRED})
@@ -73,24 +73,24 @@ def _waited(job: JobView) -> int | None:
     return max(0, job.started_at_wall_ms - job.created_at_wall_ms)
 
 
-def _moments(job: JobView, crashes: Sequence[JobCrash]) -> list[Moment]:
+def _moments(job: JobView, crashes: Sequence[JobCrash]) -> list[SpanEvent]:
     found = [_error_moment(each) for each in job.errors]
     found += [_crash_moment(each) for each in crashes]
     if job.started_at_wall_ms is not None:
         attempt = {"rekindle.job.attempt": job.attempts}
-        found.append(Moment("execution began", job.started_at_wall_ms, attempt))
+        found.append(SpanEvent("execution began", job.started_at_wall_ms, attempt))
     return found
 
 
-def _error_moment(error: JobError) -> Moment:
+def _error_moment(error: JobError) -> SpanEvent:
     shown: dict[str, Value] = {
         "rekindle.job.attempt": error.attempt,
         "exception.message": _short(error.error),
     }
-    return Moment("error", error.at_wall_ms, shown)
+    return SpanEvent("error", error.at_wall_ms, shown)
 
 
-def _crash_moment(crash: JobCrash) -> Moment:
+def _crash_moment(crash: JobCrash) -> SpanEvent:
     shown: dict[str, Value | None] = {
         "rekindle.job.attempt": crash.attempt,
         "rekindle.worker.id": crash.component_id,
@@ -99,7 +99,7 @@ def _crash_moment(crash: JobCrash) -> Moment:
         "process.exit.code": crash.exit_code,
         "rekindle.exit.signal": None if crash.signal is None else signal_name(crash.signal),
     }
-    return Moment("worker died", crash.at_wall_ms, without_nothing(shown))
+    return SpanEvent("worker died", crash.at_wall_ms, without_nothing(shown))
 
 
 def _lives(job: JobView, crashes: Sequence[JobCrash], origin: str) -> tuple[SpanPlace, ...]:

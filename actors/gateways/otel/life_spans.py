@@ -8,7 +8,7 @@ from ...deaths.death import Exit, signal_name
 from ...facts.health_status import Status
 from ...messages import Published, StatusChanged, WorkerDied, WorkerStarted, WorkerStatus, WorkerStopped
 from ...views.redaction import masked_text
-from .finished_span import Attributes, FinishedSpan, Moment, Value, without_nothing
+from .finished_span import Attributes, FinishedSpan, SpanEvent, Value, without_nothing
 from .trace_ids import life_place
 
 MOST_MOMENTS = 64
@@ -20,7 +20,7 @@ class _Life:
     generation: int
     began_wall_ms: int
     pid: int | None = None
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[SpanEvent, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class LifeSpans:
     def _note(self, name: str, generation: int, new: Status, at: int) -> None:
         life = self._lives.get(name)
         if life is not None and life.generation == generation and len(life.moments) < MOST_MOMENTS:
-            self._lives[name] = replace(life, moments=(*life.moments, Moment(new.value, at)))
+            self._lives[name] = replace(life, moments=(*life.moments, SpanEvent(new.value, at)))
 
     def _died(self, event: WorkerDied, at: int) -> FinishedSpan:
         death = event.death

@@ -15,7 +15,7 @@ from ..gateway_errors import GatewayError, MissingExtraError
 from ..secret_file import read_secret
 from ..server_identity import Identity
 from ..settings.otel_settings import OtelSettings, headers_of
-from .finished_span import NS, FinishedSpan, Moment
+from .finished_span import NS, FinishedSpan, SpanEvent
 from .trace_ids import SpanPlace
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _context(place: SpanPlace, *, is_remote: bool = False) -> SpanContext:
     return SpanContext(place.trace_id, place.span_id, is_remote, TraceFlags(TraceFlags.SAMPLED))
 
 
-def _event(moment: Moment) -> Event:
+def _event(moment: SpanEvent) -> Event:
     from opentelemetry.sdk.trace import Event
 
     return Event(moment.name, moment.attributes, moment.at_wall_ms * NS)

@@ -18,7 +18,7 @@ import msgspec
 from ...messages.shapes import field_names, has_fields
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ProblemDocument(msgspec.Struct, frozen=True):
     """Why a request was not carried out."""
 
     error: str

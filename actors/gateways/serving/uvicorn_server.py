@@ -24,7 +24,7 @@ from loguru import logger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .call_pools import CallPool, CallPools
-from .json_values import Problem, encode
+from .json_values import ProblemDocument, encode
 from .listener import Listener, room_for
 from .peer import may_connect, peer_of
 from .repeated_log import RepeatedFilter, RepeatedLog
@@ -299,6 +299,6 @@ def _ours(connections: Iterable[object]) -> list[HttpProtocol]:
 
 
 def _response(status: int, error: str, message: str) -> bytes:
-    body = encode(Problem(error, message))
+    body = encode(ProblemDocument(error, message))
     head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
     return f"{head}content-length: {len(body)}\r\n\r\n".encode("ascii") + body

@@ -75,7 +75,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commands:
+class NatsCommands:
     """Whether commands are accepted over NATS, and on which subject."""
 
     enabled: bool = setting(
@@ -112,7 +112,7 @@ class NatsSettings:
     )
     login: Login = setting(factory=Login)
     tls: Tls = setting(factory=Tls)
-    commands: Commands = field(default_factory=Commands)
+    commands: NatsCommands = field(default_factory=NatsCommands)
 
     def __post_init__(self) -> None:
         convert_words(self)

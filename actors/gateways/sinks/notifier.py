@@ -35,7 +35,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class SinkRoute:
     """A sink and its filter."""
 
     sink: Sink
@@ -49,7 +49,7 @@ class AlertNotifier:
 
     def __init__(
         self,
-        routes: Sequence[Route],
+        routes: Sequence[SinkRoute],
         clock: Clock,
         retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
         unsent: Mapping[str, Sequence[Notification]] | None = None,
@@ -110,7 +110,7 @@ class AlertNotifier:
 class _SinkQueue:
     """One sink's queue and thread."""
 
-    def __init__(self, route: Route, clock: Clock, delays: tuple[float, ...]) -> None:
+    def __init__(self, route: SinkRoute, clock: Clock, delays: tuple[float, ...]) -> None:
         self._route = route
         self.name = route.name
         self._clock = clock

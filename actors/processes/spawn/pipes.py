@@ -7,7 +7,7 @@ import os
 import socket
 
 from ...spec.surroundings import NULL
-from ..channel import Channel
+from ..channel import WorkerChannel
 from ..notify_socket import NotifySocket
 from ..trusted_path import opened
 
@@ -22,7 +22,7 @@ class Descriptors:
     def __init__(self) -> None:
         self.ours: list[int] = []
         self.theirs: list[int] = []
-        self.channel: Channel | None = None
+        self.channel: WorkerChannel | None = None
         self.peer: socket.socket | None = None
         self.stdin = -1
         """The file that the process reads; -1: nothing."""

@@ -32,7 +32,7 @@ from ...spec.program import Command, PythonCall
 from ...spec.worker_spec import LISTENING, RESERVED, WorkerSpec
 from ..cgroups.cgroups import Cgroups
 from ..cgroups.worker_cgroup import WorkerCgroup
-from ..channel import Channel, channel_pair
+from ..channel import WorkerChannel, channel_pair
 from ..claims.claim_desk import ClaimDesk
 from ..notify_socket import NotifySocket
 from ..sockets.listening_sockets import ListeningSockets
@@ -57,14 +57,14 @@ _OURS = RESERVED | {NOTIFY_SOCKET, *LISTENING, "WATCHDOG_USEC", "WATCHDOG_PID"}
 """Variables that are about the supervisor itself: a worker that notified systemd would speak for it."""
 
 
-class Spawned(msgspec.Struct):
+class SpawnedProcess(msgspec.Struct):
     """A new process, with our ends of its descriptors."""
 
     pid: int
     pidfd: int
     stdout: int
     stderr: int
-    channel: Channel | None
+    channel: WorkerChannel | None
     crash_dump: int = -1
     """The file to which the runner writes stacks; -1 for commands."""
     notify: NotifySocket | None = None
@@ -85,7 +85,7 @@ class Begun(msgspec.Struct, frozen=True):
     note: str = ""
     cgroup: WorkerCgroup | None = None
 
-    def finish(self) -> Spawned:
+    def finish(self) -> SpawnedProcess:
         """Open its pidfd.
 
         Raises:
@@ -98,7 +98,7 @@ class Begun(msgspec.Struct, frozen=True):
             descriptors.close_ours()
             raise
         stdout, stderr, crash_dump = (*descriptors.ours, -1)[:3]
-        return Spawned(
+        return SpawnedProcess(
             self.pid,
             pidfd,
             stdout,

@@ -19,7 +19,7 @@ from ..child import Child
 from ..guardian_link import GuardianLink
 from ..notify_socket import NotifySocket
 from ..spawn.pending_starts import PendingStarts
-from ..spawn.spawner import Spawned
+from ..spawn.spawner import SpawnedProcess
 from ..spawn.start_marks import StartMarks
 from ..watch.epoll_loop import EpollLoop
 from ..watch.transcript import Transcript
@@ -118,14 +118,14 @@ class InheritedTable:
             return
         lasting.guardian.take_over(table.guardian, link, pidfd, group)
 
-    def spawned(self, known: KnownChild) -> Spawned:
+    def spawned(self, known: KnownChild) -> SpawnedProcess:
         """Its descriptors, as if it had just been started."""
 
         def its(name: str) -> int:
             return self._descriptors.get(key(known.component_id, name), -1)
 
         address, channel, notify = known.notify_address, its("channel"), its("notify")
-        return Spawned(
+        return SpawnedProcess(
             known.pid,
             its("pidfd"),
             its("out"),

@@ -32,7 +32,6 @@ from .health_states import (
     Dead,
     Elapsed,
     Extended,
-    Failed,
     GivenUp,
     Granted,
     HealthChange,
@@ -40,6 +39,7 @@ from .health_states import (
     Healthy,
     Launched,
     Lost,
+    MarkedFailed,
     Pending,
     Probed,
     Recovering,
@@ -78,10 +78,10 @@ def triggers_of(notice: NotifyDatagram) -> Iterator[Trigger]:
 def advance(state: State, trigger: Trigger, policy: HealthPolicy, now: float) -> HealthStep:
     """What a trigger does to a worker's health."""
     match state, trigger:
-        case Failed(), _:
+        case MarkedFailed(), _:
             return HealthStep(state)
         case _, GivenUp():
-            return HealthStep(Failed(), HealthChange(state.status, Status.FAILED))
+            return HealthStep(MarkedFailed(), HealthChange(state.status, Status.FAILED))
         case Dead(), _:
             return HealthStep(state)
         case _, Lost(cause=cause, exit=exit_, detail=detail):
@@ -121,7 +121,7 @@ def deadline(state: State, policy: HealthPolicy) -> float | None:
             return None if policy.staleness_s is None else seen + policy.staleness_s
         case Unhealthy(seen=seen, misses=misses):
             return None if policy.staleness_s is None else seen + policy.staleness_s * (misses + 1)
-        case Dead() | Failed():
+        case Dead() | MarkedFailed():
             return None
 
 
@@ -293,7 +293,7 @@ def _granted(state: State, policy: HealthPolicy, now: float) -> State:
         case Recovering(entered=entered, until=until):
             grace = max(0.0, now + (policy.recovery_min_s or 0.0) - until)
             return msgspec.structs.replace(state, entered=entered + grace, until=until + grace)
-        case Dead() | Failed():
+        case Dead() | MarkedFailed():
             return state
 
 

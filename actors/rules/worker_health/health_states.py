@@ -74,13 +74,13 @@ class Dead(msgspec.Struct, frozen=True, tag=True):
     status = Status.DEAD
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class MarkedFailed(msgspec.Struct, frozen=True, tag="Failed"):
     """Given up until an operator resets it."""
 
     status = Status.FAILED
 
 
-State = Pending | Healthy | Unhealthy | Recovering | Dead | Failed
+State = Pending | Healthy | Unhealthy | Recovering | Dead | MarkedFailed
 
 
 class Reported(msgspec.Struct, frozen=True):

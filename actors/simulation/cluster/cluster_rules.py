@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class End(StrEnum):
+class ProcessEnd(StrEnum):
     """How a process ended."""
 
     CRASHED = "crashed"
@@ -37,14 +37,14 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnded:
     """A process of a worker ended."""
 
     at: float
     node: str
     worker: str
     token: int
-    how: End
+    how: ProcessEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Freed:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class RunClosed:
     """The end of the run, after the faults have ended and everything had time to recover."""
 
     at: float
@@ -121,7 +121,7 @@ class Ruled:
     """Whether a worker that should run fits on no other node."""
 
 
-ClusterEntry = Sickened | Ruled | Began | Ended | Paused | Resumed | Placed | Freed | Closed
+ClusterEntry = Sickened | Ruled | Began | ProcessEnded | Paused | Resumed | Placed | Freed | RunClosed
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class ClusterWatch:
                 self._ruled(entry)
             case Began():
                 self._began(entry)
-            case Ended():
+            case ProcessEnded():
                 self._ended(entry)
             case Paused(node=node):
                 self._paused.add(node)
@@ -205,7 +205,7 @@ class ClusterWatch:
                 self._was_placed(entry)
             case Freed():
                 self._was_freed(entry)
-            case Closed():
+            case RunClosed():
                 self._closed(entry)
 
     def _break(self, rule: str, at: float, what: str) -> None:
@@ -242,11 +242,11 @@ class ClusterWatch:
         self._token[entry.worker] = max(entry.token, self._token.get(entry.worker, 0))
         running[entry.token] = entry.node
 
-    def _ended(self, entry: Ended) -> None:
+    def _ended(self, entry: ProcessEnded) -> None:
         self._running[entry.worker].pop(entry.token, None)
-        if entry.how is End.CRASHED:
+        if entry.how is ProcessEnd.CRASHED:
             self._crashes[entry.worker] += 1
-        elif entry.how in (End.FENCED, End.STOPPED):
+        elif entry.how in (ProcessEnd.FENCED, ProcessEnd.STOPPED):
             self._disturbed.append(f"{entry.worker} was {entry.how.value} on {entry.node} at {entry.at:.1f}")
 
     def _resumed(self, entry: Resumed) -> None:
@@ -272,7 +272,7 @@ class ClusterWatch:
             self._break(REASONS, entry.at, f"{entry.worker} was freed: {entry.why or 'without a reason'}")
         self._disturbed.append(f"{entry.worker} was freed at {entry.at:.1f}: {entry.why}")
 
-    def _closed(self, entry: Closed) -> None:
+    def _closed(self, entry: RunClosed) -> None:
         for worker in sorted(entry.wanted):
             count = len(self._running[worker])
             if count != 1:

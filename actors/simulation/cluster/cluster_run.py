@@ -44,7 +44,7 @@ from .cluster_moves import (
     TakeEngineAway,
     draw_cluster_steps,
 )
-from .cluster_rules import COMES_TO_REST, Broken, Closed, ClusterEntry, ClusterWatch
+from .cluster_rules import COMES_TO_REST, Broken, ClusterEntry, ClusterWatch, RunClosed
 from .illness import Illness
 from .virtual_database import VirtualDatabase
 from .virtual_engine import VirtualEngine
@@ -245,7 +245,7 @@ class ClusterRun:
             for worker in wanted
         }
         alone = self.scenario.nothing_stops or (bool(self.steps) and self._is_outage_only())
-        self.note(Closed(self.clock.now, wanted, counted, *self._history(wanted), alone))
+        self.note(RunClosed(self.clock.now, wanted, counted, *self._history(wanted), alone))
 
     def _history(self, wanted: Iterable[str]) -> tuple[dict[str, int], frozenset[str]]:
         """By worker the deaths that were shipped; and the nodes on which deaths were refunded."""

@@ -34,7 +34,7 @@ from ...cluster.cluster_messages import (
 )
 from ...cluster.facts.cases import GiveRuling, Overrule
 from ...cluster.facts.nodes import Node, NodeState
-from ...cluster.facts.tenures import Assignment, Phase, Tenure, TenureEnd
+from ...cluster.facts.tenures import Assignment, Tenure, TenureEnd, TenurePhase
 from ...cluster.facts.wishes import Wanted, Wish
 from ...cluster.rules.fencing_tokens import next_epoch
 from ...cluster.rules.quorum import may_be_declared_lost
@@ -218,7 +218,14 @@ class ClusterTables:
             self._end_tenure(each, now_ms, TenureEnd.LOST)
             reason = f"node {node.name} is lost: {change.reason}"
             self._assign(
-                replace(each, node_id=None, phase=Phase.UNPLACED, reason=reason, since_ms=now_ms, target=None)
+                replace(
+                    each,
+                    node_id=None,
+                    phase=TenurePhase.UNPLACED,
+                    reason=reason,
+                    since_ms=now_ms,
+                    target=None,
+                )
             )
         return True
 
@@ -245,7 +252,7 @@ class ClusterTables:
             known,
             node_id=node.id,
             epoch=epoch,
-            phase=Phase.PLACED,
+            phase=TenurePhase.PLACED,
             reason=change.reason,
             since_ms=now_ms,
             target=None,
@@ -265,10 +272,16 @@ class ClusterTables:
 
     def _begin_release(self, change: BeginRelease, now_ms: int) -> bool:
         known = self.assignments.get(change.component_id)
-        if known is None or known.epoch != change.epoch or known.phase is not Phase.PLACED:
+        if known is None or known.epoch != change.epoch or known.phase is not TenurePhase.PLACED:
             return False
         self._assign(
-            replace(known, phase=Phase.RELEASING, reason=change.reason, since_ms=now_ms, target=change.target)
+            replace(
+                known,
+                phase=TenurePhase.RELEASING,
+                reason=change.reason,
+                since_ms=now_ms,
+                target=change.target,
+            )
         )
         return True
 
@@ -279,7 +292,9 @@ class ClusterTables:
         self._keep_tenure(KeepTenure(change.tenure))
         self._end_tenure(known, now_ms, TenureEnd.RELEASED)
         refused = {**known.refused, change.node_id: change.refused} if change.refused else known.refused
-        freed = replace(known, node_id=None, phase=Phase.UNPLACED, reason=change.reason, since_ms=now_ms)
+        freed = replace(
+            known, node_id=None, phase=TenurePhase.UNPLACED, reason=change.reason, since_ms=now_ms
+        )
         self._assign(replace(freed, refused=refused))
         return True
 

@@ -106,7 +106,7 @@ class VirtualDatabase:
         return wish.wanted is Wanted.RUN and bool(wanted) and fitting == [node_id]
 
 
-class Reach:
+class VirtualReach:
     """The ports of one life of a node's agent: what it asks travels, and may get lost."""
 
     def __init__(self, run: ClusterRun, node: VirtualNode) -> None:

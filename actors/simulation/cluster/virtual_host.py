@@ -19,7 +19,7 @@ from ...cluster.rules.fencing_tokens import token
 from ...cluster.rules.tenure_counters import merged
 from ...ports import Timer
 from ...spec.deployment.place_policy import OnPartition
-from .cluster_rules import Began, End
+from .cluster_rules import Began, ProcessEnd
 from .virtual_events import VirtualEvents
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class CrashSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ShipDue:
+class ResendDue:
     """What is not yet in the database should be sent again."""
 
 
@@ -148,7 +148,7 @@ class VirtualHost:
             if worker.order.wish.place.on_partition is OnPartition.KEEP:
                 continue
             self._cancel(worker)
-            self._node.end(component_id, End.FENCED)
+            self._node.end(component_id, ProcessEnd.FENCED)
             if not worker.is_stopping:
                 worker.is_stopping = True
                 reaped = StopDue(component_id, worker.order.assignment.epoch)
@@ -169,7 +169,7 @@ class VirtualHost:
                 self._stopped(worker, epoch)
             case CrashSeen(worker=worker, epoch=epoch):
                 self._crashed(worker, epoch)
-            case ShipDue():
+            case ResendDue():
                 self._ship()
             case Changed(change=KeepTenure(tenure=tenure)):
                 self._shipped(tenure)
@@ -216,7 +216,7 @@ class VirtualHost:
         worker = self._workers.get(component_id)
         if worker is not None and worker.order.assignment.epoch == epoch:
             reason = "moved" if self._node.process(component_id) else "fenced"
-            self._node.end(component_id, End.STOPPED)
+            self._node.end(component_id, ProcessEnd.STOPPED)
             self._node.journal.stopped(component_id, reason, self._wall_ms())
             self._node.tell_courier()
             self._gone(component_id, epoch)
@@ -243,7 +243,7 @@ class VirtualHost:
     def _ship_later(self, delay_s: float) -> None:
         if not self._ships:
             self._ships = True
-            self._node.later(delay_s, self, ShipDue())
+            self._node.later(delay_s, self, ResendDue())
 
     def _ship(self) -> None:
         self._ships = False

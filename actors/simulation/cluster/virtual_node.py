@@ -15,8 +15,8 @@ from ...cluster.facts.nodes import Node, Resources
 from ...cluster.history_courier import HistoryCourier
 from ...ports import Receiver
 from ..simulation_runtime import SimulationRuntime, VirtualClock
-from .cluster_rules import End, Ended, Paused, Resumed
-from .virtual_database import Reach
+from .cluster_rules import Paused, ProcessEnd, ProcessEnded, Resumed
+from .virtual_database import VirtualReach
 from .virtual_host import CrashSeen, Process, VirtualHost, VirtualJournal
 from .virtual_network import Letters
 
@@ -87,7 +87,7 @@ class VirtualNode:
         self.life += 1
         self._until = None
         self.runtime = SimulationRuntime(run.chance.getrandbits(32), run.clock)
-        self.store = Reach(run, self)
+        self.store = VirtualReach(run, self)
         self.host = VirtualHost(run, self)
         self._agent = self.runtime.start(
             Agent,
@@ -172,7 +172,7 @@ class VirtualNode:
     def power_off(self) -> None:
         """End everything at once."""
         self.is_off, self._starts_on_resume = True, False
-        self._end_all(End.NODE_LOST)
+        self._end_all(ProcessEnd.NODE_LOST)
         if self.is_paused:
             self.is_paused = False
             self._run.note(Resumed(self._run.clock.now, self.id))
@@ -224,11 +224,11 @@ class VirtualNode:
         """The guardian kills what runs after its deadline."""
         if not self.is_paused and not self.may_spawn():
             for worker in [each.worker for each in self.processes.values() if not each.keeps]:
-                self.end(worker, End.FENCED)
+                self.end(worker, ProcessEnd.FENCED)
 
     def kill_all(self) -> None:
         """The guardian kills everything, because the agent is gone."""
-        self._end_all(End.NODE_LOST)
+        self._end_all(ProcessEnd.NODE_LOST)
 
     # ── processes ────────────────────────────────────────────────────────────────────────
 
@@ -252,15 +252,15 @@ class VirtualNode:
         if not self.is_active:
             self._run.later(1.0, lambda: self._crash(process))
             return
-        self.end(process.worker, End.CRASHED)
+        self.end(process.worker, ProcessEnd.CRASHED)
         self.later(0.0, self.host, CrashSeen(process.worker, process.epoch))
 
-    def end(self, worker: str, how: End) -> None:
+    def end(self, worker: str, how: ProcessEnd) -> None:
         """End the process of a worker, if it has one."""
         process = self.processes.pop(worker, None)
         if process is not None:
-            self._run.note(Ended(self._run.clock.now, self.id, worker, process.token, how))
+            self._run.note(ProcessEnded(self._run.clock.now, self.id, worker, process.token, how))
 
-    def _end_all(self, how: End) -> None:
+    def _end_all(self, how: ProcessEnd) -> None:
         for worker in list(self.processes):
             self.end(worker, how)

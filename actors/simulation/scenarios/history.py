@@ -108,7 +108,7 @@ class ConditionMet(HistoryEntry, frozen=True, gc=False):
     condition: str
 
 
-class ProbeAnswered(HistoryEntry, frozen=True, gc=False):
+class ProbeAnswerHeard(HistoryEntry, frozen=True, gc=False, tag="ProbeAnswered"):
     """The monitor was told an answer of the probe of a worker's liveness; only in virtual time."""
 
     worker: str
@@ -295,7 +295,7 @@ AnyEntry = (
     | Idled
     | Heard
     | ConditionMet
-    | ProbeAnswered
+    | ProbeAnswerHeard
     | HostResumed
     | DatabaseChanged
     | Ended

@@ -24,7 +24,7 @@ from .history import (
     Moved,
     Ordered,
     Overlapped,
-    ProbeAnswered,
+    ProbeAnswerHeard,
     SpawnBegun,
     Spawned,
     SpawnRefused,
@@ -48,8 +48,8 @@ from .jobs.job_entries import (
     JobReleased,
     JobSaved,
     QueueLimited,
-    QueuePaused,
-    QueueResumed,
+    QueuePauseBegan,
+    QueuePauseEnded,
 )
 from .run_entries import RunRecorded
 
@@ -106,9 +106,9 @@ def _what(entry: AnyEntry) -> str:
             return f"the database is {state}"
         case Concluded(left=left):
             return f"end of the run; processes left over: {', '.join(left) or 'none'}"
-        case QueuePaused(queue=queue):
+        case QueuePauseBegan(queue=queue):
             return f"the queue {queue} is paused"
-        case QueueResumed(queue=queue):
+        case QueuePauseEnded(queue=queue):
             return f"the queue {queue} is resumed"
         case QueueLimited(queue=queue):
             return f"the queue {queue} is limited"
@@ -152,7 +152,7 @@ def _detail(
     | Idled
     | Heard
     | ConditionMet
-    | ProbeAnswered
+    | ProbeAnswerHeard
     | EventPublished
     | TimerSet
     | TimerDropped
@@ -167,7 +167,7 @@ def _detail(
             return f"#{generation} says {status}"
         case ConditionMet(generation=generation, condition=condition):
             return f"#{generation} meets its condition {condition}"
-        case ProbeAnswered(generation=generation, is_good=is_good):
+        case ProbeAnswerHeard(generation=generation, is_good=is_good):
             return f"#{generation} {'passes' if is_good else 'fails'} its probe"
         case Decided(generation=generation, cause=cause, action=action, delay_ms=delay):
             wait = f" in {delay / 1000:g} s" if action.startswith("restart") else ""

@@ -8,7 +8,7 @@ from ...messages.internal.to_monitor import LifeProbed
 from ...ports import Runtime, SpawnRequest, Timer
 from ...runtime.resilient_actor import tell
 from ...spec.policies.alive_policy import AlivePolicy
-from ..scenarios.history import History, ProbeAnswered
+from ..scenarios.history import History, ProbeAnswerHeard
 
 
 class ScriptedProbe:
@@ -46,6 +46,6 @@ class ScriptedProbe:
         """A timer: ask."""
         wrong = self._why_not()
         id_, generation = self.request.spec.id, self.request.generation
-        self._history.add(ProbeAnswered(self._runtime.clock.monotonic(), id_, generation, wrong is None))
+        self._history.add(ProbeAnswerHeard(self._runtime.clock.monotonic(), id_, generation, wrong is None))
         tell(self.request.monitor, LifeProbed(id_, generation, wrong is None, wrong or "answered"))
         self._timer = self._runtime.timers.after(self._alive.every_s, self, None)

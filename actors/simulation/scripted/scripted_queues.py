@@ -19,8 +19,8 @@ from ..scenarios.jobs.job_entries import (
     JobExpired,
     JobKept,
     QueueLimited,
-    QueuePaused,
-    QueueResumed,
+    QueuePauseBegan,
+    QueuePauseEnded,
 )
 from ..scenarios.jobs.job_moves import (
     CancelJob,
@@ -174,12 +174,12 @@ class ScriptedQueues:
     def pause(self, queue: str, for_s: float | None) -> None:
         """Have no job of the queue started, for a time."""
         paused = self.jobs.pause(queue, for_s=for_s)
-        self.note(QueuePaused(self.clock.now, queue, paused.until_wall_ms))
+        self.note(QueuePauseBegan(self.clock.now, queue, paused.until_wall_ms))
 
     def resume(self, queue: str) -> None:
         """End the pause of the queue."""
         self.jobs.resume(queue)
-        self.note(QueueResumed(self.clock.now, queue))
+        self.note(QueuePauseEnded(self.clock.now, queue))
         self.wake()
 
     def wake(self) -> None:

@@ -14,10 +14,10 @@ from ...deaths.findings import made_room_for_others
 from ...facts.jobs import ErrorRetries
 from ...facts.records import EndKept
 from ...messages.internal.to_desks import IncarnationEnded
-from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, Worker, World
+from ..worker import Effect, KeepRecord, ReleaseJobs, Stopping, SupervisedWorker, World
 
 
-def claims_after_death(worker: Worker, death: Death) -> tuple[Effect, ...]:
+def claims_after_death(worker: SupervisedWorker, death: Death) -> tuple[Effect, ...]:
     """A recorded death counts, independent of the decision on it, unless its jobs cannot be the cause."""
     counted = not (_was_signalled_by_order(death) or _made_room(death))
     return _release(worker, death.generation, str(death), death.exit, death.remains, counted=counted)
@@ -35,19 +35,19 @@ def _made_room(death: Death) -> bool:
 
 
 def claims_after_late_end(
-    worker: Worker, generation: int, cause: str, exit_: Exit, remains: Remains | None
+    worker: SupervisedWorker, generation: int, cause: str, exit_: Exit, remains: Remains | None
 ) -> tuple[Effect, ...]:
     """The same for a process that was declared dead first and ended later: until then it may have worked."""
     return _release(worker, generation, cause, exit_, remains, counted=True)
 
 
-def claims_after_stop(worker: Worker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
+def claims_after_stop(worker: SupervisedWorker, generation: int, exit_: Exit) -> tuple[Effect, ...]:
     """A requested stop does not count, however the process ended: it is not a death."""
     return _release(worker, generation, str(exit_), exit_, counted=False)
 
 
 def _release(
-    worker: Worker,
+    worker: SupervisedWorker,
     generation: int,
     cause: str,
     exit_: Exit,
@@ -74,7 +74,7 @@ def _release(
 
 
 def evidence_of_stop(
-    worker: Worker, phase: Stopping, exit_: Exit, remains: Remains | None, world: World
+    worker: SupervisedWorker, phase: Stopping, exit_: Exit, remains: Remains | None, world: World
 ) -> tuple[Effect, ...]:
     """What is persisted of it: nothing during a shutdown, or if its exit status is unknown."""
     if phase.reason is None or not phase.reason.is_an_order or world.stopping or exit_ == Exit():

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ...messages import Refused
 from ...spec.deployment.assigned import OF_THE_NODE
 from ...spec.worker_spec import WorkerSpec
-from ...supervision.worker import Worker
+from ...supervision.worker import SupervisedWorker
 from ..workers import Workers
 from .standing_orders import StandingOrders
 
@@ -48,7 +48,7 @@ class ChosenWorkers:
         """All that may not run when the lease of their node is over."""
         return tuple(id_ for id_ in self.chosen(None) if not id_.startswith(OF_THE_NODE))
 
-    def known(self, ids: tuple[str, ...]) -> list[Worker]:
+    def known(self, ids: tuple[str, ...]) -> list[SupervisedWorker]:
         """The workers with these ids, without those that do not exist."""
         return [worker for id_ in ids if (worker := self._workers.get(id_)) is not None]
 

@@ -30,7 +30,7 @@ from ...supervision import failures
 from ...supervision.after_death.lost_lives import lost_death
 from ...supervision.handed_over_worker import HandedOverFleet
 from ...supervision.pauses import postponed
-from ...supervision.worker import Failed, StopReason, Up, Worker
+from ...supervision.worker import Failed, StopReason, SupervisedWorker, Up
 from ..breakers import Breakers
 from ..groups import Groups
 from ..handed_over_actors import HandedOverActors
@@ -289,7 +289,7 @@ class Declarations:
         return worker is not None and isinstance(worker.phase, Failed)
 
 
-def _has_a_past(worker: Worker) -> bool:
+def _has_a_past(worker: SupervisedWorker) -> bool:
     return isinstance(worker.phase, Failed) or worker.restarts != RestartState()
 
 

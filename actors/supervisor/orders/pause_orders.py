@@ -13,7 +13,7 @@ from ...messages import Done, PauseBegan, PauseEnded, PauseWorkers, Refused
 from ...messages.internal.to_persistence import Persist
 from ...ports import Clock, Receiver
 from ...runtime.resilient_actor import tell
-from ...supervision.pauses import EVERYTHING, Pause, Pauses, length_refusal, resume_reply
+from ...supervision.pauses import EVERYTHING, ActivePause, Pauses, length_refusal, resume_reply
 from ..breakers import Breakers
 from ..pending.pause_ends import PauseEnds
 from ..workers import Workers
@@ -52,7 +52,7 @@ class PauseOrders:
         if refusal is None:
             ends = None if command.for_s is None else round(command.for_s * 1000) + self._clock.wall_ms()
             self._orders.pauses, records = self._orders.pauses.paused(
-                command.ids, Pause(command.reason, ends)
+                command.ids, ActivePause(command.reason, ends)
             )
             for id_ in command.ids or (EVERYTHING,):
                 self._ends.set(id_, command.for_s)

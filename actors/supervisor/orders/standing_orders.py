@@ -9,7 +9,7 @@ import msgspec
 
 from ...ports import Runtime
 from ...supervision.pauses import Pauses
-from ...supervision.worker import Worker, World
+from ...supervision.worker import SupervisedWorker, World
 
 
 class DownGroup(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class StandingOrders:
         """The groups that are down, by name."""
         self._runtime = runtime
 
-    def down(self, worker: Worker) -> str | None:
+    def down(self, worker: SupervisedWorker) -> str | None:
         """Why this worker must not start: one of its groups is given up because of another member."""
         if not self.given_up:
             return None
@@ -44,7 +44,9 @@ class StandingOrders:
                 return f"group {place.group.name} is given up because of {given_up.member}: {given_up.why}"
         return None
 
-    def world(self, worker: Worker | None, held: str | None = None, at: float | None = None) -> World:
+    def world(
+        self, worker: SupervisedWorker | None, held: str | None = None, at: float | None = None
+    ) -> World:
         """The moment as it is for this worker; `held` is why a breaker holds the worker back."""
         clock = self._runtime.clock
         spec = None if worker is None else worker.spec

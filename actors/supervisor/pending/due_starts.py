@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from ...supervision import group_rules as groups
 from ...supervision.stop_order import StopOrder
-from ...supervision.worker import Up, Worker
-from ..worker_table import WorkerTable
+from ...supervision.worker import SupervisedWorker, Up
+from ..worker_states import WorkerStates
 from .start_gate import StartGate
 
 
@@ -18,7 +18,11 @@ class DueStarts:
     """Launches each worker when nothing holds its start back."""
 
     def __init__(
-        self, table: WorkerTable, stops: StopOrder, gate: StartGate, launch: Callable[[Worker], None]
+        self,
+        table: WorkerStates,
+        stops: StopOrder,
+        gate: StartGate,
+        launch: Callable[[SupervisedWorker], None],
     ) -> None:
         self._table = table
         self._stops = stops
@@ -49,7 +53,7 @@ class DueStarts:
         for id_ in tuple(self._due):
             self._start_if_ready(id_)
 
-    def waits_for(self, worker: Worker) -> tuple[str, ...]:
+    def waits_for(self, worker: SupervisedWorker) -> tuple[str, ...]:
         """The workers that a due start waits for, because they are not healthy yet."""
         if not isinstance(worker.phase, Up) or self._due.get(worker.id) != worker.generation:
             return ()
@@ -79,7 +83,7 @@ class DueStarts:
             if self._gate.admit((component_id, generation)):
                 self._launch(worker)
 
-    def _ending_in_group(self, worker: Worker) -> tuple[str, ...]:
+    def _ending_in_group(self, worker: SupervisedWorker) -> tuple[str, ...]:
         """The members of its groups that must end first, since they start again with it."""
         if not worker.spec.membership:
             return ()

@@ -17,7 +17,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
-from rekindle.actors.gateways.http import HttpSettings, Role
+from rekindle.actors.gateways.http import ClientRole, HttpSettings
 from rekindle.actors.gateways.http.http_server import TcpProtocol, bound, check, own_hosts, tls_settings
 from rekindle.actors.gateways.http.token_app import TokenApp
 from rekindle.actors.gateways.http.tokens import load_tokens
@@ -36,7 +36,10 @@ IDLE_S = 300.0
 
 
 def serve(
-    state: Path, settings: HttpSettings, servers: dict[Role, MCPServer[Any]], announce: Callable[[str], None]
+    state: Path,
+    settings: HttpSettings,
+    servers: dict[ClientRole, MCPServer[Any]],
+    announce: Callable[[str], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 

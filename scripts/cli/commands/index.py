@@ -75,7 +75,7 @@ def module_of(section: str, name: str) -> str:
     return f"{section.lower().replace(' ', '')}.{name.replace('-', '_')}"
 
 
-class Commands(MutableMapping[str, click.Command]):
+class CommandIndex(MutableMapping[str, click.Command]):
     """The commands by name; each is loaded on first use."""
 
     def __init__(self) -> None:

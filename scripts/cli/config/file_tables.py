@@ -17,7 +17,7 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from rekindle.actors.gateways.settings.http_settings import HttpSettings
-from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
+from rekindle.actors.gateways.settings.nats_settings import NatsCommands, NatsSettings
 from rekindle.actors.gateways.settings.otel_settings import OtelSettings
 from rekindle.actors.gateways.settings.ray_attachment import Attachment
 from rekindle.actors.gateways.settings.sink_settings import SinkSettings
@@ -66,7 +66,7 @@ class Defaults:
 
 
 @dataclass(init=False, repr=False, eq=False)
-class Worker(Defaults):
+class WorkerSettings(Defaults):
     """A group of identical workers: `worker:NAME:0`, `worker:NAME:1` and so on."""
 
     command: tuple[str, ...] = setting((), "The program and its arguments; never a shell string.")
@@ -99,14 +99,14 @@ class Alerts:
 
 
 @dataclass(init=False, repr=False, eq=False)
-class Metrics:
+class MetricsSettings:
     """Metrics for Prometheus, at /metrics of the control socket and of [http]."""
 
     enabled: bool = setting(True, "Whether metrics are collected and served.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class ClusterSettings:
     """This machine is a node of a cluster: `database` says what should run, and where."""
 
     name: str = setting("", "The name of the cluster: a database belongs to one.")
@@ -178,24 +178,24 @@ class File:
     alerts: Alerts = setting(None)
     nats: NatsSettings | None = setting(None)
     otel: OtelSettings | None = setting(None)
-    metrics: Metrics | None = setting(None)
+    metrics: MetricsSettings | None = setting(None)
     defaults: Defaults = setting(None)
     breakers: Mapping[str, BreakerPolicy] = setting(None, "Circuit breakers, by name.")
-    worker: Mapping[str, Worker] = setting(None, "Groups of workers, by name.")
+    worker: Mapping[str, WorkerSettings] = setting(None, "Groups of workers, by name.")
     socket: Mapping[str, SocketSpec] = setting(
         None, "Listening sockets that the supervisor keeps open for its workers, by name."
     )
     queue: Mapping[str, QueuePolicy] = setting(None, "Limits of queues over all workers, by name.")
     periodic: Mapping[str, Periodic] = setting(None, "Jobs that are put into queues by the clock, by name.")
-    cluster: Cluster | None = setting(None)
+    cluster: ClusterSettings | None = setting(None)
     group: Mapping[str, Group] = setting(None, "Workers that stand and fall together, by the group's name.")
 
 
 _INCLUDED: Mapping[type, tuple[type, ...]] = {
     Defaults: (Command, PythonCall, WorkerSpec, Surroundings, SchedulePolicy),
-    Worker: (Command, PythonCall, WorkerSpec, Surroundings, SchedulePolicy),
+    WorkerSettings: (Command, PythonCall, WorkerSpec, Surroundings, SchedulePolicy),
     Alerts: (AlertPolicy,),
-    NatsSettings: (Commands,),
+    NatsSettings: (NatsCommands,),
 }
 """Classes whose settings are in the same table, not in a table of their own."""
 

@@ -13,7 +13,7 @@ from rekindle.actors.spec.worker_spec import served_by
 
 from .elsewhere import ELSEWHERE
 from .file_owner import owner_problems
-from .file_tables import Defaults, Worker, arguments, keys_of
+from .file_tables import Defaults, WorkerSettings, arguments, keys_of
 from .model import Config, WorkerTable
 from .paths import database_of, state_dir_of, worker_database_of
 from .problems import (
@@ -162,7 +162,7 @@ def _unknown(path: KeyPath, known: Iterable[str]) -> str:
     return f"is not a known key{nearest(key, names) or '; known keys: ' + ', '.join(names)}"
 
 
-_OF_ONE_WORKER = keys_of(Worker).keys() - keys_of(Defaults).keys()
+_OF_ONE_WORKER = keys_of(WorkerSettings).keys() - keys_of(Defaults).keys()
 
 
 class _Places:

@@ -19,7 +19,7 @@ from rekindle.actors.spec.policies.retention_policy import Retention
 from rekindle.actors.spec.worker_spec import Until, WorkerSpec
 
 from ..state_files import DATABASE_NAME
-from .file_tables import Cluster
+from .file_tables import ClusterSettings
 from .problems import ConfigError, ConfigFinding, ConfigProblem, KeyPath, UnknownGroupError, dotted, shown
 from .tables.alert_sinks import AlertSettings
 
@@ -117,7 +117,7 @@ class Config:
     """The address for workers that serve queues; may hold a password."""
     places: Mapping[KeyPath, int | None] = field(default_factory=dict, compare=False, repr=False)
     """Every key that is written, with its line."""
-    cluster: Cluster | None = None
+    cluster: ClusterSettings | None = None
     """This machine as a node of a cluster; None: it is by itself."""
     shared_database: str | None = None
     """The database that all nodes share; `database` is the journal of this node then."""
@@ -187,12 +187,12 @@ class Config:
             UnknownGroupError: no group has that name.
             ConfigError: the count is out of bounds, or a group waits for a worker that would be removed.
         """
-        from .file_tables import Worker, keys_of
+        from .file_tables import WorkerSettings, keys_of
         from .workers.dependencies import order_findings
 
         changed = replace(self.group(name), count=count)
         groups = tuple(changed if group.name == name else group for group in self.groups)
-        if (reason := keys_of(Worker)["count"].reason(count)) is None:
+        if (reason := keys_of(WorkerSettings)["count"].reason(count)) is None:
             order = order_findings(_by_name(groups), _by_name(self.together))
             findings = [*changed.problems(), *order]
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from ..client import ControlClient, NoSupervisorError, RemoteAddress, RequestRefusedError, problem
+from ..client import ControlClient, NoSupervisorError, OrderRefusedError, RemoteAddress, problem
 from ..state_files import DATABASE_NAME
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def database_to_read(client: ControlClient, state: Where, database: str | None) 
         return None
     try:
         client.get("/info")
-    except RequestRefusedError:
+    except OrderRefusedError:
         if database is None:
             raise
         return database  # the supervisor belongs to another user and does not answer

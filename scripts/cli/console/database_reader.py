@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ..client import NoSupervisorError, Reader, RemoteAddress, UnknownWorkerError
+from ..client import NoSupervisorError, Reader, RemoteAddress, UnknownTargetError
 from .clock import now_ms
 from .database_fallback import as_control_errors, database_to_read
 from .exits import say
@@ -87,7 +87,7 @@ class DatabaseReader:
         """The document that the supervisor's route would return.
 
         Raises:
-            UnknownWorkerError: the database has no records of that worker.
+            UnknownTargetError: the database has no records of that worker.
             NoSupervisorError: the route needs a running supervisor.
         """
         from rekindle.actors import errors
@@ -101,7 +101,7 @@ class DatabaseReader:
             except errors.UnknownWorkerError as error:
                 hint = f"; did you mean {' or '.join(error.near)}?" if error.near else ""
                 message = f"the database has no records of {error.component_id!r}{hint}"
-                raise UnknownWorkerError(message, "unknown_worker", 404) from None
+                raise UnknownTargetError(message, "unknown_worker", 404) from None
 
     def last_known(self) -> dict[str, Any]:
         """What the former supervisor persisted of each worker."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..client import UNREACHABLE, ControlError, InvalidRequestError, NoSupervisorError, UnknownWorkerError
+from ..client import UNREACHABLE, ControlError, InvalidArgumentsError, NoSupervisorError, UnknownTargetError
 from ..render.text import printable_lines
 
 FAILED = 1
@@ -36,9 +36,9 @@ def exit_code(error: ControlError) -> int:
     match error:
         case NoSupervisorError():
             return NO_SUPERVISOR
-        case UnknownWorkerError():
+        case UnknownTargetError():
             return NO_SUCH_WORKER
-        case InvalidRequestError():
+        case InvalidArgumentsError():
             return BAD_USAGE
         case _:
             return FAILED

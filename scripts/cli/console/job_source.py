@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ..client import ControlClient, ControlError, RequestRefusedError, path_of
+from ..client import ControlClient, ControlError, OrderRefusedError, path_of
 from .database_fallback import as_control_errors, database_to_read
 from .options import Where, client_of
 
@@ -95,7 +95,7 @@ class SupervisorJobs:
                 answer = self._client.post(path_of("queues", queue, "jobs"), body)
             except ControlError as error:
                 if ids:
-                    raise RequestRefusedError(f"{error}; the first {len(ids)} jobs are enqueued") from None
+                    raise OrderRefusedError(f"{error}; the first {len(ids)} jobs are enqueued") from None
                 raise
             detail = answer["detail"]  # of an older supervisor: without those that were there
             existing += (id_ for id_ in detail.get("existing", ()) if id_ not in (*ids, *existing))
@@ -106,7 +106,7 @@ class SupervisorJobs:
         """Enqueue a batch, which has to fit into one request."""
         bodies = list(_in_bodies(payloads))
         if len(bodies) > 1:
-            raise RequestRefusedError(
+            raise OrderRefusedError(
                 f"a batch through the supervisor has at most {MOST_AT_ONCE} jobs and {LARGEST_BODY} bytes;"
                 " `open_queue(url).batch` has no such limit"
             )

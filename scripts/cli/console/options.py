@@ -14,10 +14,10 @@ from click.core import ParameterSource
 from ..client import (
     ControlClient,
     ControlError,
+    OrderRefusedError,
     Reader,
     RemoteAddress,
-    RequestRefusedError,
-    UnknownWorkerError,
+    UnknownTargetError,
 )
 from ..render.text import printable, seconds_of
 from ..state_files import SOCKET_NAME
@@ -220,7 +220,7 @@ def socket_of(state: Path) -> str:
     """The control socket of a state directory.
 
     Raises:
-        RequestRefusedError: root did not name the directory, and another user controls the default one.
+        OrderRefusedError: root did not name the directory, and another user controls the default one.
     """
     context = click.get_current_context(silent=True)
     named = context is None or _is_named(context)
@@ -241,7 +241,7 @@ def _check_owners(state: Path) -> None:
         with suppress(OSError):
             owner = os.lstat(path).st_uid
             if owner not in trusted:
-                raise RequestRefusedError(
+                raise OrderRefusedError(
                     f"{path} belongs to another user (uid {owner}), whose server may answer; "
                     f"to use it all the same, name it: --state {state}",
                     "forbidden",
@@ -327,10 +327,10 @@ def _not_empty(_ctx: click.Context, _param: click.Parameter, ids: tuple[str, ...
     """Refuse an empty id, such as a script's unset variable: it must not mean all workers.
 
     Raises:
-        UnknownWorkerError: an id is empty.
+        UnknownTargetError: an id is empty.
     """
     if "" in ids:
-        raise UnknownWorkerError("an ID is empty; name a worker or a group", "unknown_worker", 404)
+        raise UnknownTargetError("an ID is empty; name a worker or a group", "unknown_worker", 404)
     return ids
 
 
@@ -348,7 +348,7 @@ def named_or_all(client: Reader, ids: tuple[str, ...], everyone: bool) -> Target
     """The workers that a command names, or all of them with `--all`.
 
     Raises:
-        UnknownWorkerError: a name matches no worker.
+        UnknownTargetError: a name matches no worker.
     """
     if everyone == bool(ids):
         raise click.UsageError("name the workers or groups, or all of them with --all")

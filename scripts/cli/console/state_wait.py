@@ -58,7 +58,7 @@ def wait(client: ControlClient, names: Sequence[str], wanted: AwaitedState, with
     Raises:
         NeverError: one of them will not get there.
         TimeoutError: it took too long; the message names the workers that are not there.
-        UnknownWorkerError: the supervisor has no such worker.
+        UnknownTargetError: the supervisor has no such worker.
         NoSupervisorError: no supervisor answered in that time.
     """
     deadline = time.monotonic() + within_s

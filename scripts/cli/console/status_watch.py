@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Never
 
-from ..client import ControlError, NoSupervisorError, UnknownWorkerError
+from ..client import ControlError, NoSupervisorError, UnknownTargetError
 from ..render.status_table import status_lines, summary
 from ..render.text import cut, printable
 from .options import Where
@@ -28,7 +28,7 @@ def watch(ask: Ask, state: Where, *, wide: bool) -> None:
     """Show the answers of `ask` until Ctrl-C; the last table stays on the terminal.
 
     Raises:
-        UnknownWorkerError: at the first request a named worker does not exist.
+        UnknownTargetError: at the first request a named worker does not exist.
     """
     frames = _Frames(ask, state, wide=wide)
     with until_interrupted():
@@ -68,7 +68,7 @@ class _Frames:
             where = printable(str(self._state))
             self.lines = [cut(f"no supervisor is running; waiting for one in {where}", size.columns)]
         except ControlError as error:
-            if isinstance(error, UnknownWorkerError) and not self._answered:
+            if isinstance(error, UnknownTargetError) and not self._answered:
                 raise
             self.lines = [cut(printable(str(error)), size.columns)]
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..client import Reader, UnknownWorkerError
+from ..client import Reader, UnknownTargetError
 from ..render.text import printable
 
 MOST_GROUPS = 10
@@ -53,13 +53,13 @@ class Known(NamedTuple):
         """The same.
 
         Raises:
-            UnknownWorkerError: the name matches no worker.
+            UnknownTargetError: the name matches no worker.
         """
         if not (found := self.matching(name)):
             raise self.unknown(name)
         return found
 
-    def unknown(self, name: str) -> UnknownWorkerError:
+    def unknown(self, name: str) -> UnknownTargetError:
         """The error for a name that no worker and no group has, with the nearest name or all groups."""
         from difflib import get_close_matches
 
@@ -72,7 +72,7 @@ class Known(NamedTuple):
             hint = f"; known groups: {', '.join(self.groups[:MOST_GROUPS])}{more}"
         else:
             hint = ""
-        return UnknownWorkerError(f"no worker is called {name!r}{hint}", "unknown_worker", 404)
+        return UnknownTargetError(f"no worker is called {name!r}{hint}", "unknown_worker", 404)
 
 
 class Targets(NamedTuple):
@@ -87,7 +87,7 @@ def targets(reader: Reader, names: Sequence[str]) -> Targets:
     """The workers that these names match.
 
     Raises:
-        UnknownWorkerError: a name matches no worker; nothing must be done for the others then.
+        UnknownTargetError: a name matches no worker; nothing must be done for the others then.
     """
     if not names:
         return Targets((), in_order=False)
@@ -97,7 +97,7 @@ def targets(reader: Reader, names: Sequence[str]) -> Targets:
 
 
 def members(reader: Reader, names: Sequence[str]) -> tuple[str, ...]:
-    """The ids of the workers that these names match; raises `UnknownWorkerError` like `targets`."""
+    """The ids of the workers that these names match; raises `UnknownTargetError` like `targets`."""
     return targets(reader, names).ids
 
 
@@ -105,7 +105,7 @@ def the_one(reader: Reader, name: str) -> str:
     """The worker that a name matches; an id is returned unchanged.
 
     Raises:
-        UnknownWorkerError: the name matches several workers or none.
+        UnknownTargetError: the name matches several workers or none.
     """
     if ":" in name:
         return name  # perhaps a worker that was removed and has left a history
@@ -113,7 +113,7 @@ def the_one(reader: Reader, name: str) -> str:
     found = known.matching(name)
     if len(found) > 1:
         some = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
-        raise UnknownWorkerError(
+        raise UnknownTargetError(
             f"the group {printable(name)} has {len(found)} workers; name one of them: {some}",
             "unknown_worker",
             404,

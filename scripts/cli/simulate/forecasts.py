@@ -17,7 +17,7 @@ from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.rules.forecast import Behaviour, dying, forecast, history, recorded
 from rekindle.actors.spec.policies.schedule import SchedulePolicy
 
-from ..client import UnknownWorkerError
+from ..client import UnknownTargetError
 from ..config import Config, ConfigError, WorkerTable, load
 from ..console.clock import now_ms
 from ..console.exits import FAILED, say
@@ -142,7 +142,7 @@ def _group(config: Config, name: str | None) -> WorkerTable:
         if name == group.name or name in group.ids:
             return group
     message = f"no worker or group of {config.path.name} is called {name!r}; there are: {names}"
-    raise UnknownWorkerError(message, "unknown_worker", 404)
+    raise UnknownTargetError(message, "unknown_worker", 404)
 
 
 # ── how it dies ──────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import Any
 from rekindle.actors.deaths.death import Action, Cause
 from rekindle.actors.facts.records import DeathRecord
 
-from ..client import NoSupervisorError, UnknownWorkerError, path_of
+from ..client import NoSupervisorError, UnknownTargetError, path_of
 from ..console.options import Where, client_of
 from ..state_files import DATABASE_NAME
 
@@ -27,7 +27,7 @@ def recorded_lives(component_id: str, state: Where, database: str | None = None)
         database: the database, if it is not in the state directory.
 
     Raises:
-        ControlError: the supervisor refused; `UnknownWorkerError` if the worker is unknown.
+        ControlError: the supervisor refused; `UnknownTargetError` if the worker is unknown.
         NoSupervisorError: no supervisor runs, and there is no database.
         StoreError: the database cannot be read.
     """
@@ -54,7 +54,7 @@ def _from_database(
     deaths = recorded_deaths(where, component_id, limit=MOST_DEATHS)
     if not deaths:
         message = f"no recorded deaths of a worker named {component_id!r}"
-        raise UnknownWorkerError(message, "unknown_worker", 404)
+        raise UnknownTargetError(message, "unknown_worker", 404)
     return tuple(reversed(deaths))
 
 

@@ -24,7 +24,7 @@ from rekindle.actors import (
     WorkerStopped,
 )
 from rekindle.actors.gateways.control import ControlServer
-from rekindle.actors.gateways.http import HttpServer, Role
+from rekindle.actors.gateways.http import ClientRole, HttpServer
 from rekindle.actors.gateways.serving.json_values import view
 from rekindle.actors.messages import Event
 from rekindle.actors.views.event_sentences import text_of
@@ -35,7 +35,7 @@ from ..console.terminal import colour_wanted, until_interrupted
 from ..render.status_table import status_lines
 from ..render.text import cut, printable
 from ..state_files import DATABASE_NAME
-from .fleet import Fleet
+from .fleet import SupervisedFleet
 from .platform.state_lock import StateLock
 from .platform.subreaper import adopt_orphans
 
@@ -52,7 +52,7 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
             _print_introduction(state)
             if http:
                 server = stack.enter_context(HttpServer(fleet, state))
-                click.echo(f"Dashboard:  {server.link(Role.OPERATOR)}\n", err=True)
+                click.echo(f"Dashboard:  {server.link(ClientRole.OPERATOR)}\n", err=True)
             with until_interrupted(), fleet.events() as events:
                 fleet.start()
                 _show(fleet, events, deadline)
@@ -66,11 +66,11 @@ def run_demo(state: Path, seconds: float | None, *, http: bool = False) -> None:
         raise click.ClickException(str(error)) from None
 
 
-def _open(state: Path, stack: ExitStack) -> Fleet:
+def _open(state: Path, stack: ExitStack) -> SupervisedFleet:
     """The demo's workers, with a control socket as in `rekindle run`."""
     config = replace(load(DEMO), state_dir=state, database=str(state / DATABASE_NAME))
     stack.enter_context(StateLock(state))
-    fleet = Fleet(config, store=open_store(config.database))
+    fleet = SupervisedFleet(config, store=open_store(config.database))
     stack.callback(fleet.stop)
     fleet.open()
     stack.enter_context(adopt_orphans(fleet.reap_strangers))

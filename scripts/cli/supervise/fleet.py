@@ -73,7 +73,7 @@ class Upgrades(Protocol):
         ...
 
 
-class Fleet(System):
+class SupervisedFleet(System):
     """What `rekindle run` runs, and what its control socket gives orders to."""
 
     def __init__(

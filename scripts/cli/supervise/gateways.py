@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..config import Config
     from ..config.tables.alert_sinks import AlertSettings
-    from .fleet import Fleet
+    from .fleet import SupervisedFleet
 
 
 class EventGateways:
@@ -38,7 +38,7 @@ class EventGateways:
         self._metrics: Metrics | None = None
         self._sinks: AlertNotifier | None = None
 
-    def open(self, fleet: Fleet, config: Config, stack: ExitStack) -> None:
+    def open(self, fleet: SupervisedFleet, config: Config, stack: ExitStack) -> None:
         """Open the configured gateways until the stack is left. Call it before any worker starts.
 
         Raises:
@@ -89,11 +89,11 @@ class EventGateways:
         """
         if not settings.sinks:
             return
-        from rekindle.actors.gateways.sinks import AlertNotifier, Route
+        from rekindle.actors.gateways.sinks import AlertNotifier, SinkRoute
         from rekindle.actors.gateways.sinks.notification import Notification
         from rekindle.actors.runtime.thread_runtime import RealClock
 
-        routes = [Route(sink_of(each), _filter(each), each.name) for each in settings.sinks]
+        routes = [SinkRoute(sink_of(each), _filter(each), each.name) for each in settings.sinks]
         left = convert(unsent, dict[str, tuple[Notification, ...]], "alerts")
         self._sinks = AlertNotifier(routes, RealClock(), unsent=left)
         stack.enter_context(self._sinks)
@@ -125,13 +125,13 @@ def serve_http(
     """Serve the dashboard until the stack is left; None if it is off. Held requests wait for its `open`."""
     if settings is None:
         return None
-    from rekindle.actors.gateways.http import HttpServer, Role
+    from rekindle.actors.gateways.http import ClientRole, HttpServer
 
     server = stack.enter_context(HttpServer(operator, state_dir, settings, inherited=inherited, held=held))
     logger.info("http: dashboard at {}; for a link run: rekindle dashboard", server.url)
     # The link is a secret: logs are stored and shared, a terminal shows it to the operator only.
     if sys.stderr is not None and sys.stderr.isatty():
-        logger.info("http: link to view: {}", server.link(Role.VIEWER))
+        logger.info("http: link to view: {}", server.link(ClientRole.VIEWER))
     return server
 
 

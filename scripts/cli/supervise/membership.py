@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, cast
 from rekindle.actors.ports import Store
 
 from ..config import Config
-from .fleet import Fleet
+from .fleet import SupervisedFleet
 
 if TYPE_CHECKING:
     from rekindle.actors.gateways.operator import Operator
     from rekindle.persistence.cluster.shared_jobs import SharedJobs
 
 
-def fleet_class(config: Config) -> type[Fleet]:
+def fleet_class(config: Config) -> type[SupervisedFleet]:
     """What runs the workers of this file."""
     if config.cluster is None:
-        return Fleet
+        return SupervisedFleet
     from .cluster.node_fleet import NodeFleet
 
     return NodeFleet
 
 
-def operator_of(fleet: Fleet, config: Config) -> Operator:
+def operator_of(fleet: SupervisedFleet, config: Config) -> Operator:
     """What the gateways for people serve: the workers of this supervisor, or those of its whole cluster."""
     if config.cluster is None:
         return fleet
@@ -43,7 +43,7 @@ def with_shared_jobs(config: Config, store: Store) -> tuple[Store, SharedJobs | 
 
 
 def join_cluster(
-    fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs | None, operator: Operator
+    fleet: SupervisedFleet, config: Config, journal: Store, jobs: SharedJobs | None, operator: Operator
 ) -> None:
     """Let the cluster of a node say what runs here; its lease is kept until the last worker has ended."""
     if jobs is None:

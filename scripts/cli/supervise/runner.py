@@ -36,7 +36,7 @@ from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.persistence import MemoryStore
 
 from ..config import Config
-from .fleet import Fleet
+from .fleet import SupervisedFleet
 from .gateways import serve_http
 from .log import EventLogger
 from .membership import fleet_class, join_cluster, operator_of, with_shared_jobs
@@ -134,7 +134,7 @@ def _prepared(
 
 def _serve(
     config: Config,
-    fleet: Fleet,
+    fleet: SupervisedFleet,
     operator: Operator,
     desk: UpgradeDesk,
     left: OwnEstate,
@@ -186,7 +186,7 @@ def _temporary_store() -> Store:
 class Runner:
     """Starts the workers, then acts on signals and events until the end."""
 
-    def __init__(self, fleet: Fleet, notifier: Notifier, launcher: Launcher | None = None) -> None:
+    def __init__(self, fleet: SupervisedFleet, notifier: Notifier, launcher: Launcher | None = None) -> None:
         self._fleet = fleet
         self._launcher = launcher
         self._on_main = at_once if launcher is None else launcher.ask

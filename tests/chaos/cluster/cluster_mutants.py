@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 from tests.chaos.cluster.clusters import at_random
 
-from rekindle.actors.cluster.facts.tenures import Phase, Tenure
+from rekindle.actors.cluster.facts.tenures import Tenure, TenurePhase
 from rekindle.actors.cluster.rules import holdings, lease, promise_exchange, silence, tenure_counters
 from rekindle.actors.cluster.rules.lease import Lease
 from rekindle.actors.simulation.cluster import cluster_tables, virtual_host
@@ -165,7 +165,7 @@ def gives_back_before_it_has_stopped(patch: Patch) -> None:
 
     def todo(known: Any, assigned: Any, may_run: bool, *, overdue: bool = False) -> Any:
         found = true(known, assigned, may_run, overdue=overdue)
-        leaving = [each for each in assigned if each.phase is Phase.RELEASING]
+        leaving = [each for each in assigned if each.phase is TenurePhase.RELEASING]
         return replace(found, give_back=tuple(leaving))
 
     patch.setattr(holdings, "todo", todo)

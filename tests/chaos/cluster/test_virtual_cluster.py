@@ -27,7 +27,7 @@ from rekindle.actors.simulation.cluster.cluster_moves import (
     StopDatabase,
     TakeEngineAway,
 )
-from rekindle.actors.simulation.cluster.cluster_rules import Began, End, Ended, Freed, Placed
+from rekindle.actors.simulation.cluster.cluster_rules import Began, Freed, Placed, ProcessEnd, ProcessEnded
 from rekindle.actors.simulation.cluster.cluster_run import ClusterOutcome, ClusterRun, run_cluster
 
 
@@ -40,9 +40,9 @@ def after(at: float, *moves: ClusterMove, nodes: int = 3, lasts_s: float = 40.0)
     return outcome
 
 
-def ends(outcome: ClusterOutcome, node: str = "n1", since: float = 0.0) -> list[tuple[float, End]]:
+def ends(outcome: ClusterOutcome, node: str = "n1", since: float = 0.0) -> list[tuple[float, ProcessEnd]]:
     """When and how processes of a node ended."""
-    found = [each for each in outcome.entries if isinstance(each, Ended)]
+    found = [each for each in outcome.entries if isinstance(each, ProcessEnded)]
     return [(each.at, each.how) for each in found if each.node == node and each.at >= since]
 
 
@@ -74,7 +74,7 @@ def test_the_workers_of_a_node_that_was_powered_off_run_elsewhere_within_five_se
 
 def test_the_workers_of_a_node_that_was_cut_off_are_dead_before_they_run_elsewhere() -> None:
     outcome = after(10.0, CutNode("n1", 20.0))
-    dead = [at for at, how in ends(outcome, since=10.0) if how is End.FENCED]
+    dead = [at for at, how in ends(outcome, since=10.0) if how is ProcessEnd.FENCED]
     assert dead
     assert max(dead) <= 13.0
     assert min(each.at for each in starts(outcome, 10.0)) > max(dead)
@@ -82,7 +82,10 @@ def test_the_workers_of_a_node_that_was_cut_off_are_dead_before_they_run_elsewhe
 
 def test_a_frozen_agent_s_workers_are_killed_by_its_guardian_before_the_lease_ends() -> None:
     outcome = after(10.0, FreezeAgent("n1", 15.0))
-    assert [how for at, how in ends(outcome, since=10.0) if at <= 13.0] == [End.FENCED, End.FENCED]
+    assert [how for at, how in ends(outcome, since=10.0) if at <= 13.0] == [
+        ProcessEnd.FENCED,
+        ProcessEnd.FENCED,
+    ]
 
 
 def test_an_agent_that_was_killed_comes_back_to_the_same_workers_under_the_same_epochs() -> None:
@@ -102,7 +105,7 @@ def test_a_node_that_dies_before_its_second_renewal_loses_its_workers_to_the_oth
 
 def test_a_machine_that_was_paused_finds_its_workers_elsewhere() -> None:
     outcome = after(10.0, PauseNode("n1", 15.0))
-    assert {how for _, how in ends(outcome, since=10.0)} == {End.FENCED}
+    assert {how for _, how in ends(outcome, since=10.0)} == {ProcessEnd.FENCED}
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 5])
@@ -122,7 +125,7 @@ def test_the_majority_goes_on_without_the_database_while_one_node_is_off() -> No
 
 def test_a_node_that_alone_is_cut_off_from_the_database_stops() -> None:
     outcome = after(10.0, CutDatabase("n1", 20.0))
-    assert {how for at, how in ends(outcome, since=10.0) if at < 13.0} == {End.FENCED}
+    assert {how for at, how in ends(outcome, since=10.0) if at < 13.0} == {ProcessEnd.FENCED}
 
 
 def test_the_smaller_part_of_a_split_stops_and_the_larger_one_takes_over() -> None:

@@ -13,13 +13,13 @@ from rekindle.actors.deaths.death import Action
 from rekindle.actors.health_monitor import HealthMonitor
 from rekindle.actors.rules import restarts
 from rekindle.actors.supervision import on_command, on_death, on_health, on_process, restart_wait
-from rekindle.actors.supervision.worker import BackingOff, Worker, WorkerStep, World
+from rekindle.actors.supervision.worker import BackingOff, SupervisedWorker, WorkerStep, World
 
 
 def forgets_the_generation_of_a_timer(patch: pytest.MonkeyPatch) -> None:
     """Any timer ends any wait, whichever incarnation it belongs to."""
 
-    def elapsed(worker: Worker, _timer: object, world: World) -> WorkerStep:
+    def elapsed(worker: SupervisedWorker, _timer: object, world: World) -> WorkerStep:
         if not isinstance(worker.phase, BackingOff):
             return WorkerStep(worker)
         return restart_wait.proceed(worker, replace(worker.phase, elapsed=True), world)
@@ -41,7 +41,7 @@ def restarts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """A restart does not wait until its death is persisted."""
     right = restart_wait.proceed
 
-    def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
+    def proceed(worker: SupervisedWorker, phase: BackingOff, world: World) -> WorkerStep:
         return right(worker, replace(phase, kept=True), world)
 
     for module in (restart_wait, on_process):
@@ -178,7 +178,7 @@ def resets_only_the_streak(patch: pytest.MonkeyPatch) -> None:
     """A reset leaves the lifetime count in memory."""
     right = on_command.reset
 
-    def reset(worker: Worker, world: World) -> WorkerStep:
+    def reset(worker: SupervisedWorker, world: World) -> WorkerStep:
         step = right(worker, world)
         kept = replace(step.worker.restarts, restart_count=worker.restarts.restart_count)
         return WorkerStep(replace(step.worker, restarts=kept), step.effects)
@@ -216,7 +216,7 @@ def waits_out_a_delay_after_a_pause(patch: pytest.MonkeyPatch) -> None:
     """A restart that was pending when its worker was paused does not come forward when the pause ends."""
     right = on_command.pause
 
-    def pause(worker: Worker) -> WorkerStep:
+    def pause(worker: SupervisedWorker) -> WorkerStep:
         return WorkerStep(worker) if isinstance(worker.phase, BackingOff) else right(worker)
 
     for module in (on_command, on_process, supervision):

@@ -12,7 +12,7 @@ from rekindle.actors.deaths.death import Death
 from rekindle.actors.rules import restarts
 from rekindle.actors.spec.policies.restart_policy import RestartPolicy
 from rekindle.actors.supervision import group_rules as groups
-from rekindle.actors.supervision.worker import Worker, WorkerStep
+from rekindle.actors.supervision.worker import SupervisedWorker, WorkerStep
 from rekindle.actors.supervisor import actor
 from rekindle.actors.supervisor.groups import Groups
 
@@ -31,7 +31,7 @@ def leaves_a_group_that_is_given_up_running(patch: pytest.MonkeyPatch) -> None:
     """A group that is given up keeps the processes of its other members."""
     right = groups.fall
 
-    def fall(worker: Worker, culprit: str, down: str | None) -> WorkerStep:
+    def fall(worker: SupervisedWorker, culprit: str, down: str | None) -> WorkerStep:
         return right(worker, culprit, None) if down is None else WorkerStep(worker)
 
     patch.setattr(groups, "fall", fall)

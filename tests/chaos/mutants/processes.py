@@ -14,7 +14,15 @@ from rekindle.actors.rules import stop_ladder
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.supervision import on_command, on_process, restart_wait, stop_order
 from rekindle.actors.supervision.stop_order import StopOrder
-from rekindle.actors.supervision.worker import BackingOff, Idle, Rest, Stopping, Worker, WorkerStep, World
+from rekindle.actors.supervision.worker import (
+    BackingOff,
+    Idle,
+    Rest,
+    Stopping,
+    SupervisedWorker,
+    WorkerStep,
+    World,
+)
 from rekindle.actors.supervisor import actor as supervisor_actor
 from rekindle.actors.supervisor import upkeep
 from rekindle.actors.supervisor.links import Links
@@ -27,14 +35,14 @@ def starts_beside_the_old_one(patch: pytest.MonkeyPatch) -> None:
     """A worker that is taken for dead is replaced while it still runs."""
     right = restart_wait.proceed
 
-    def proceed(worker: Worker, phase: BackingOff, world: World) -> WorkerStep:
+    def proceed(worker: SupervisedWorker, phase: BackingOff, world: World) -> WorkerStep:
         return right(replace(worker, lingering=None), phase, world)
 
     for module in (restart_wait, on_process):
         patch.setattr(module, "proceed", proceed)
 
     def advance(state: Any, trigger: Any, terms: Any) -> Any:
-        if isinstance(trigger, stop_ladder.Start) and not isinstance(state, stop_ladder.Spawning):
+        if isinstance(trigger, stop_ladder.StartOrdered) and not isinstance(state, stop_ladder.Spawning):
             spawning = stop_ladder.Spawning(trigger.generation)
             return stop_ladder.LadderStep(spawning, (stop_ladder.Spawn(trigger.generation),))
         return stop_ladder.advance(state, trigger, terms)
@@ -46,7 +54,9 @@ def restarts_what_was_stopped(patch: pytest.MonkeyPatch) -> None:
     """A stop during the delay is answered, and a second later the worker runs."""
     right = on_command.stop
 
-    def stop(worker: Worker, urgency: Urgency = Urgency.GRACEFUL, *args: Any, **kwargs: Any) -> WorkerStep:
+    def stop(
+        worker: SupervisedWorker, urgency: Urgency = Urgency.GRACEFUL, *args: Any, **kwargs: Any
+    ) -> WorkerStep:
         if isinstance(worker.phase, BackingOff):
             return WorkerStep(worker, on_command._rested(worker, urgency))
         return right(worker, urgency, *args, **kwargs)
@@ -127,7 +137,7 @@ def counts_a_recycle(patch: pytest.MonkeyPatch) -> None:
     """A new process for a worker that is well uses a restart."""
     right = on_command.recycle
 
-    def recycle(worker: Worker, reason: str) -> WorkerStep:
+    def recycle(worker: SupervisedWorker, reason: str) -> WorkerStep:
         step = right(worker, reason)
         counted = replace(step.worker.restarts, restart_count=worker.restarts.restart_count + 1)
         return WorkerStep(replace(step.worker, restarts=counted), step.effects)
@@ -139,7 +149,7 @@ def counts_a_recycle(patch: pytest.MonkeyPatch) -> None:
 def takes_a_recycle_for_a_crash(patch: pytest.MonkeyPatch) -> None:
     """The end of a recycled process is decided on as a death."""
 
-    def recycle(worker: Worker, reason: str) -> WorkerStep:
+    def recycle(worker: SupervisedWorker, reason: str) -> WorkerStep:
         from rekindle.actors.supervision.worker import Halt
 
         return WorkerStep(worker, (Halt(worker.generation, Urgency.GRACEFUL),))
@@ -162,7 +172,7 @@ def forgets_to_start_again_after_a_recycle(patch: pytest.MonkeyPatch) -> None:
     """A recycled worker stays stopped."""
     right = on_command.renew
 
-    def renew(worker: Worker, reason: Any) -> WorkerStep:
+    def renew(worker: SupervisedWorker, reason: Any) -> WorkerStep:
         step = right(worker, reason)
         if isinstance(step.worker.phase, Stopping):
             return WorkerStep(
@@ -178,7 +188,7 @@ def misses_an_end_while_it_spawns(patch: pytest.MonkeyPatch) -> None:
     """A process that ends before its start is reported is never missed."""
 
     def advance(state: Any, trigger: Any, terms: Any) -> Any:
-        if isinstance(state, stop_ladder.Spawning) and isinstance(trigger, stop_ladder.Ended):
+        if isinstance(state, stop_ladder.Spawning) and isinstance(trigger, stop_ladder.Gone):
             return stop_ladder.LadderStep(state)
         return stop_ladder.advance(state, trigger, terms)
 
@@ -243,7 +253,7 @@ def resumes_what_is_not_restarted(patch: pytest.MonkeyPatch) -> None:
     """The end of a pause starts workers that ended for good."""
     right = on_command.resume
 
-    def resume(worker: Worker, world: World) -> WorkerStep:
+    def resume(worker: SupervisedWorker, world: World) -> WorkerStep:
         if isinstance(worker.phase, Idle) and worker.phase.rest in (Rest.LEFT, Rest.DONE):
             return on_command.start(worker, world)
         return right(worker, world)

@@ -11,11 +11,18 @@ from tests.chaos.mutants.mutant import edit
 from rekindle.actors import supervision, worker_proxy
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.rules import stop_ladder
-from rekindle.actors.rules.stop_ladder import LadderStep, Spawning, Stop, Stopping, TellGone, TellUnkillable
+from rekindle.actors.rules.stop_ladder import (
+    BeingStopped,
+    LadderStep,
+    Spawning,
+    StopOrdered,
+    TellGone,
+    TellUnkillable,
+)
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.supervision import on_command, on_process
 from rekindle.actors.supervision import worker as supervised
-from rekindle.actors.supervision.worker import Halt, SetIdle, Worker, WorkerStep, World
+from rekindle.actors.supervision.worker import Halt, SetIdle, SupervisedWorker, WorkerStep, World
 from rekindle.actors.supervisor.operations import Operations
 
 Advance = Callable[[Any, Any, Any], LadderStep]
@@ -31,7 +38,7 @@ def forgets_a_stop_while_it_spawns(patch: pytest.MonkeyPatch) -> None:
     """A stop that arrives before the process exists is dropped."""
 
     def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
-        if isinstance(state, Spawning) and isinstance(trigger, Stop):
+        if isinstance(state, Spawning) and isinstance(trigger, StopOrdered):
             return LadderStep(state)
         return right(state, trigger, terms)
 
@@ -42,8 +49,8 @@ def forgets_how_firm_a_stop_is_while_it_spawns(patch: pytest.MonkeyPatch) -> Non
     """A kill that arrives before the process exists becomes a request."""
 
     def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
-        if isinstance(state, Spawning) and isinstance(trigger, Stop):
-            trigger = Stop(trigger.generation, Urgency.GRACEFUL)
+        if isinstance(state, Spawning) and isinstance(trigger, StopOrdered):
+            trigger = StopOrdered(trigger.generation, Urgency.GRACEFUL)
         return right(state, trigger, terms)
 
     _ladder(patch, advance)
@@ -53,7 +60,7 @@ def ignores_a_firmer_stop(patch: pytest.MonkeyPatch) -> None:
     """A second order does not change a stop in progress."""
 
     def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
-        if isinstance(state, Stopping) and isinstance(trigger, Stop):
+        if isinstance(state, BeingStopped) and isinstance(trigger, StopOrdered):
             return LadderStep(state)
         return right(state, trigger, terms)
 
@@ -64,7 +71,7 @@ def begins_a_stop_again(patch: pytest.MonkeyPatch) -> None:
     """A second order, though not firmer, begins with the first step once more."""
 
     def advance(right: Advance, state: Any, trigger: Any, terms: Any) -> LadderStep:
-        if isinstance(state, Stopping) and isinstance(trigger, Stop):
+        if isinstance(state, BeingStopped) and isinstance(trigger, StopOrdered):
             return stop_ladder._begin(state.generation, state.pid, trigger.urgency, terms, state.step)
         return right(state, trigger, terms)
 
@@ -117,7 +124,7 @@ def never_tells_a_paused_worker_to_idle(patch: pytest.MonkeyPatch) -> None:
     """A pause that lets processes run does not reach them."""
     right = on_command.pause
 
-    def pause(worker: Worker) -> WorkerStep:
+    def pause(worker: SupervisedWorker) -> WorkerStep:
         step = right(worker)
         return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, SetIdle)))
 
@@ -129,7 +136,7 @@ def leaves_a_worker_idle_after_a_pause(patch: pytest.MonkeyPatch) -> None:
     """The end of a pause does not reach the processes that ran on."""
     right = on_command.resume
 
-    def resume(worker: Worker, world: World) -> WorkerStep:
+    def resume(worker: SupervisedWorker, world: World) -> WorkerStep:
         step = right(worker, world)
         return WorkerStep(step.worker, tuple(each for each in step.effects if not isinstance(each, SetIdle)))
 
@@ -140,7 +147,7 @@ def _repeats_no_order(patch: pytest.MonkeyPatch, *phases: type) -> None:
     """Have a proxy that was replaced get no order to end the process of a worker in one of these phases."""
     right = on_process.reconcile
 
-    def reconcile(worker: Worker, found: int | None, world: World) -> WorkerStep:
+    def reconcile(worker: SupervisedWorker, found: int | None, world: World) -> WorkerStep:
         step = right(worker, found, world)
         if not isinstance(worker.phase, phases):
             return step

@@ -11,7 +11,7 @@ from rekindle.actors import supervision
 from rekindle.actors.rules import restarts
 from rekindle.actors.supervision import group_rules as groups
 from rekindle.actors.supervision import on_death, on_health
-from rekindle.actors.supervision.worker import Worker
+from rekindle.actors.supervision.worker import SupervisedWorker
 
 
 def restarts_the_members_before_the_dead_one(patch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def repeats_a_task_that_is_done(patch: pytest.MonkeyPatch) -> None:
 
 def starts_before_the_task_is_done(patch: pytest.MonkeyPatch) -> None:
     """A worker that waits for a task starts when the task is healthy."""
-    patch.setattr(Worker, "lets_start", lambda self, _other: self.is_healthy or self.is_done)
+    patch.setattr(SupervisedWorker, "lets_start", lambda self, _other: self.is_healthy or self.is_done)
 
 
 def remembers_the_failure_of_a_task(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Client, client_of
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.client import ControlClient, ControlError, InvalidRequestError
+from rekindle.cli.client import ControlClient, ControlError, InvalidArgumentsError
 from rekindle.cli.commands.look import events as events_module
 from rekindle.cli.event_client import StreamEvent
 from rekindle.cli.render.event_lines import event_line
@@ -162,12 +162,12 @@ def test_a_supervisor_that_is_busy_for_a_moment_is_followed_again(
         if len(asked) == 2:
             raise ControlError("as many clients as may follow the events already", "busy", 503)
         if len(asked) == 4:
-            raise InvalidRequestError("there is no such topic", "unknown_topic", 422)
+            raise InvalidArgumentsError("there is no such topic", "unknown_topic", 422)
         yield StreamEvent("worker_reset", {}, len(asked))
 
     monkeypatch.setattr(events_module, "stream", stream)
     monkeypatch.setattr(events_module, "AGAIN_S", 0.0)
-    with pytest.raises(InvalidRequestError):
+    with pytest.raises(InvalidArgumentsError):
         list(events_module._reconnecting_stream(ControlClient("socket"), None, 0))
     assert asked == [0, 1, 1, 3]
 

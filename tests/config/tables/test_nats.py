@@ -8,7 +8,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.config.files import good, reason, refused
 
-from rekindle.actors.gateways.settings.nats_settings import Commands, Login, NatsSettings, Payload, Tls
+from rekindle.actors.gateways.settings.nats_settings import Login, NatsCommands, NatsSettings, Payload, Tls
 from rekindle.cli.config import schema
 from rekindle.cli.config.config_text import as_document, as_text
 
@@ -49,7 +49,7 @@ def test_every_setting_is_taken() -> None:
         jetstream=True,
         stream="REKINDLE",
         most_waiting=7,
-        commands=Commands(enabled=True, subject="orders.here"),
+        commands=NatsCommands(enabled=True, subject="orders.here"),
         login=Login(user="ada", password_file="/srv/app/secret"),
         tls=Tls(required=True, ca="/etc/ca.pem"),
     )

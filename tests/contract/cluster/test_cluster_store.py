@@ -36,7 +36,7 @@ from rekindle.actors.cluster.cluster_messages import (
 )
 from rekindle.actors.cluster.courier_messages import JournalKept, ShipJournal
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
-from rekindle.actors.cluster.facts.tenures import Phase, Tenure, TenureEnd
+from rekindle.actors.cluster.facts.tenures import Tenure, TenureEnd, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.errors import StoreError
 from rekindle.actors.ports import Receiver
@@ -336,7 +336,7 @@ def test_a_lost_node_gives_up_its_workers_and_renews_nothing(cluster: Cluster) -
     expire(cluster, "k1")
     assert cluster.declare_lost("k1")
     read = cluster.read()
-    assert (read.assignments[0].node_id, read.assignments[0].phase) == (None, Phase.UNPLACED)
+    assert (read.assignments[0].node_id, read.assignments[0].phase) == (None, TenurePhase.UNPLACED)
     assert (read.tenures[0].how, read.tenures[0].restarts) == (TenureEnd.LOST, 2)
     answer = cluster.renew("k1")
     assert isinstance(answer, RenewalRefused)
@@ -363,7 +363,7 @@ def test_an_epoch_grows_with_each_placement_and_with_the_clock(cluster: Cluster)
     first = cluster.place("k1").assignments[0]
     assert first.epoch >= cluster.read().now_ms - LONG_MS
     release = BeginRelease(component_id=W, epoch=first.epoch, reason="move", target="id-k1")
-    assert cluster.change(release).assignments[0].phase is Phase.RELEASING
+    assert cluster.change(release).assignments[0].phase is TenurePhase.RELEASING
     assert not cluster.change(release).applied
     tenure = Tenure(component_id=W, epoch=first.epoch, node_id="id-k1", restarts=1)
     back = GiveBack(node_id="id-k1", component_id=W, epoch=first.epoch, tenure=tenure, reason="moved")

@@ -6,7 +6,7 @@ import pytest
 from tests.processes.waiting import eventually
 from tests.running.conftest import Run, Running
 
-from rekindle.cli.client import RequestRefusedError, UnknownWorkerError
+from rekindle.cli.client import OrderRefusedError, UnknownTargetError
 
 GROUP = """
 [worker.web]
@@ -47,7 +47,7 @@ def test_a_group_is_scaled_up_and_down_while_it_runs(run: Run) -> None:
 def test_an_unknown_group_cannot_be_scaled(run: Run) -> None:
     running = run(GROUP)
     running.wait_for("worker:web:0", status="healthy")
-    with pytest.raises(UnknownWorkerError):
+    with pytest.raises(UnknownTargetError):
         running.order("groups", "absent", "scale", count=5)
 
 
@@ -72,5 +72,5 @@ def test_only_one_rolling_restart_of_a_group_goes_on_at_a_time(run: Run) -> None
     running = run(slow)
     running.wait_for("worker:web:2", status="healthy")
     running.order("groups", "web", "restart")
-    with pytest.raises(RequestRefusedError, match="under way"):
+    with pytest.raises(OrderRefusedError, match="under way"):
         running.order("groups", "web", "restart")

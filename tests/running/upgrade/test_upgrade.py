@@ -18,7 +18,7 @@ from tests.running.conftest import CREW, Other, Run, Running, pids
 from tests.running.upgrade.upgrading import UPGRADE_S, upgraded
 
 from rekindle import __version__
-from rekindle.cli.client import ControlError, RequestRefusedError
+from rekindle.cli.client import ControlError, OrderRefusedError
 
 
 def numbers(running: Running, id_: str) -> list[int]:
@@ -203,7 +203,7 @@ def test_sigusr1_upgrades_in_place_and_a_refusal_is_in_the_log(crew: Running) ->
 
 
 def refusal(running: Running, **body: Any) -> str:
-    with pytest.raises(RequestRefusedError) as raised:
+    with pytest.raises(OrderRefusedError) as raised:
         running.order("upgrade", **body)
     assert running.client.get("/upgrade")["detail"]["number"] == 0
     return str(raised.value)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rekindle.actors.cluster.cluster_messages import BeginRelease, NoteUnplaced, PlaceWorker
 from rekindle.actors.cluster.facts.nodes import Node, NodeState, Resources
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase
+from rekindle.actors.cluster.facts.tenures import Assignment, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
 from rekindle.actors.cluster.rules.placement import plan
@@ -53,7 +53,7 @@ def fleet(
     nodes: Sequence[Node],
     wishes: Sequence[Wish],
     on: Mapping[str, str] | None = None,
-    phases: Mapping[str, Phase] | None = None,
+    phases: Mapping[str, TenurePhase] | None = None,
     **fields: object,
 ) -> Fleet:
     """The cluster; `on` has the nodes of the workers that are placed."""
@@ -64,7 +64,7 @@ def fleet(
             epoch=5,
             node_id=placed.get(each.component_id),
             phase=(phases or {}).get(
-                each.component_id, Phase.PLACED if each.component_id in placed else Phase.UNPLACED
+                each.component_id, TenurePhase.PLACED if each.component_id in placed else TenurePhase.UNPLACED
             ),
         )
         for each in wishes
@@ -92,13 +92,13 @@ def with_changes(found: Fleet, changes: Sequence[PlaceWorker | BeginRelease | No
         before = assignments[change.component_id]
         match change:
             case PlaceWorker(node_id=target):
-                after = replace(before, node_id=target, phase=Phase.PLACED, epoch=before.epoch + 1)
+                after = replace(before, node_id=target, phase=TenurePhase.PLACED, epoch=before.epoch + 1)
             case Move(target=target):
                 after = replace(before, node_id=target, epoch=before.epoch + 1)
             case NoteUnplaced(reason=reason):
                 after = replace(before, reason=reason)
             case BeginRelease():
-                after = replace(before, node_id=None, phase=Phase.UNPLACED)
+                after = replace(before, node_id=None, phase=TenurePhase.UNPLACED)
         assignments[change.component_id] = after
     return replace(found, assignments=assignments)
 

@@ -24,14 +24,14 @@ from rekindle.actors.cluster.courier import Courier
 from rekindle.actors.cluster.courier_messages import TenureBegan
 from rekindle.actors.cluster.facts.nodes import Node
 from rekindle.actors.cluster.facts.promises import PromiseAsked, PromiseGot
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase, Tenure
+from rekindle.actors.cluster.facts.tenures import Assignment, Tenure, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.facts.node_figures import NodeFigures
 from rekindle.actors.messages import LateDeathsMerged, OutageHeld
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 
 W, NODE = "worker:web:0", Node(id="n", name="n", boot_id="b")
-ASSIGNED = Assignment(component_id=W, epoch=5, node_id="n", phase=Phase.PLACED)
+ASSIGNED = Assignment(component_id=W, epoch=5, node_id="n", phase=TenurePhase.PLACED)
 OLD = Tenure(component_id=W, epoch=5, node_id="n", restarts=1, noted=1)
 NEW = Tenure(component_id=W, epoch=5, node_id="n", restarts=3, noted=3)
 

@@ -10,7 +10,7 @@ import pytest
 from rekindle.actors import WorkerSpec, command
 from rekindle.actors.cluster import node_host
 from rekindle.actors.cluster.cluster_messages import StartTenure, TenureStopped, WorkerRefused
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase
+from rekindle.actors.cluster.facts.tenures import Assignment, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wish
 from rekindle.actors.cluster.node_host import NodeHost
 from rekindle.actors.errors import ConfigurationError, RequestRefusedError, RequestTimeoutError
@@ -81,7 +81,7 @@ class HostCase:
 
     def start(self) -> None:
         """Order the start of a worker."""
-        assignment = Assignment(component_id=W, epoch=5, node_id="n", phase=Phase.PLACED)
+        assignment = Assignment(component_id=W, epoch=5, node_id="n", phase=TenurePhase.PLACED)
         order = StartTenure(wish=Wish(component_id=W), assignment=assignment, known=RememberedWorker())
         self.host.start(order)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.actors.gateways.settings.nats_settings import Commands, NatsSettings
+from rekindle.actors.gateways.settings.nats_settings import NatsCommands, NatsSettings
 from rekindle.actors.gateways.settings.subjects import (
     Name,
     Template,
@@ -174,7 +174,7 @@ def test_a_reply_subject_must_be_an_inbox(reply: str, safe: bool) -> None:
 
 
 def test_a_reply_prefix_does_not_open_our_own_subjects() -> None:
-    settings = NatsSettings(commands=Commands(enabled=True, reply_prefix="rekindle"))
+    settings = NatsSettings(commands=NatsCommands(enabled=True, reply_prefix="rekindle"))
     assert settings.may_reply_to("rekindle.inbox.1")
     for own in ("rekindle.worker.web.0.died", "rekindle.system.paused", "rekindle.command.pause"):
         assert not settings.may_reply_to(own)

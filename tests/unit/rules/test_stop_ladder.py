@@ -15,11 +15,12 @@ from rekindle.actors.rules.stop_ladder import (
     Absent,
     Alive,
     Ask,
-    Drain,
+    AskToDrain,
+    BeingStopped,
     Drained,
     Effect,
-    Ended,
     FoundNoRoom,
+    Gone,
     LadderStep,
     Rung,
     RungElapsed,
@@ -27,11 +28,10 @@ from rekindle.actors.rules.stop_ladder import (
     ShowStacks,
     Spawn,
     Spawning,
-    Start,
     Started,
+    StartOrdered,
     State,
-    Stop,
-    Stopping,
+    StopOrdered,
     TellGone,
     TellNotStarted,
     TellUnkillable,
@@ -85,9 +85,9 @@ def test_a_configured_ladder_is_honoured() -> None:
 
 def climbed(state: State, urgency: Urgency, terms: Terms) -> tuple[State, list[Effect]]:
     """What happens to a process that ends by nothing."""
-    step = advance(state, Stop(1, urgency), terms)
+    step = advance(state, StopOrdered(1, urgency), terms)
     effects = list(step.effects)
-    while isinstance(step.state, Stopping):
+    while isinstance(step.state, BeingStopped):
         step = advance(step.state, RungElapsed(1, step.state.step), terms)
         effects += step.effects
     return step.state, effects
@@ -121,20 +121,20 @@ def test_sc_12_a_worker_taken_for_dead_is_not_asked() -> None:
 
 @pytest.mark.parametrize(("steps", "forced"), [(0, None), (1, SIGTERM), (2, SIGKILL), (3, SIGKILL)])
 def test_sd_05_the_end_of_a_stopped_process_tells_what_it_took(steps: int, forced: int | None) -> None:
-    step = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), TALKING)
+    step = advance(Alive(1, 77), StopOrdered(1, Urgency.GRACEFUL), TALKING)
     for number in range(1, steps + 1):
         step = advance(step.state, RungElapsed(1, number), TALKING)
-    gone = advance(step.state, Ended(1, Exit(0)), TALKING)
+    gone = advance(step.state, Gone(1, Exit(0)), TALKING)
     assert gone == LadderStep(Absent(), (TellGone(1, Exit(0), forced),))
 
 
 def test_a_process_that_ends_by_itself_was_not_forced() -> None:
-    gone = advance(Alive(1, 77), Ended(1, Exit(signal=11)), TALKING)
+    gone = advance(Alive(1, 77), Gone(1, Exit(signal=11)), TALKING)
     assert gone == LadderStep(Absent(), (TellGone(1, Exit(signal=11), None),))
 
 
 def test_a_stop_during_the_spawn_is_carried_out_once_the_process_is_there() -> None:
-    waiting = advance(Spawning(1), Stop(1, Urgency.FIRM), TALKING)
+    waiting = advance(Spawning(1), StopOrdered(1, Urgency.FIRM), TALKING)
     assert waiting == LadderStep(Spawning(1, Urgency.FIRM))
     assert advance(waiting.state, Started(1, 77), TALKING).effects == (Send(1, SIGTERM), Wait(1, 1, 2))
 
@@ -142,46 +142,46 @@ def test_a_stop_during_the_spawn_is_carried_out_once_the_process_is_there() -> N
 @pytest.mark.parametrize("first", Urgency)
 @pytest.mark.parametrize("second", Urgency)
 def test_the_firmest_stop_during_a_spawn_wins(first: Urgency, second: Urgency) -> None:
-    step = advance(Spawning(1, first), Stop(1, second), TALKING)
+    step = advance(Spawning(1, first), StopOrdered(1, second), TALKING)
     assert step.state == Spawning(1, max(first, second))
 
 
 def test_a_firmer_stop_shortens_the_wait() -> None:
-    asked = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), TALKING)
-    firmer = advance(asked.state, Stop(1, Urgency.KILL), TALKING)
+    asked = advance(Alive(1, 77), StopOrdered(1, Urgency.GRACEFUL), TALKING)
+    firmer = advance(asked.state, StopOrdered(1, Urgency.KILL), TALKING)
     assert firmer.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
     assert advance(firmer.state, RungElapsed(1, 1), TALKING) == LadderStep(firmer.state)
 
 
 def test_a_firmer_stop_of_a_process_that_was_sent_sigkill_does_not_go_back_to_sigterm() -> None:
-    step = advance(Alive(1, 77), Stop(1, Urgency.GRACEFUL), PLAIN)
+    step = advance(Alive(1, 77), StopOrdered(1, Urgency.GRACEFUL), PLAIN)
     killed = advance(step.state, RungElapsed(1, 1), PLAIN)
     assert killed.effects == (Send(1, SIGKILL), Wait(1, 2, 1))
-    assert advance(killed.state, Stop(1, Urgency.FIRM), PLAIN) == LadderStep(killed.state)
+    assert advance(killed.state, StopOrdered(1, Urgency.FIRM), PLAIN) == LadderStep(killed.state)
 
 
 @pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.FIRM])
 def test_a_stop_that_is_not_more_urgent_changes_nothing(urgency: Urgency) -> None:
-    stopping = advance(Alive(1, 77), Stop(1, Urgency.FIRM), TALKING).state
-    assert advance(stopping, Stop(1, urgency), TALKING) == LadderStep(stopping)
+    stopping = advance(Alive(1, 77), StopOrdered(1, Urgency.FIRM), TALKING).state
+    assert advance(stopping, StopOrdered(1, urgency), TALKING) == LadderStep(stopping)
 
 
 # ── Every state and every trigger ────────────────────────────────────────────────────────
 
 ABSENT, SPAWNING, ALIVE = Absent(), Spawning(2), Alive(2, 77)
-STOPPING = Stopping(2, 77, Urgency.GRACEFUL, KILLS, step=2, sent=SIGTERM)
+STOPPING = BeingStopped(2, 77, Urgency.GRACEFUL, KILLS, step=2, sent=SIGTERM)
 UNKILLABLE = Unkillable(2, 77)
 STATES: tuple[State, ...] = (ABSENT, SPAWNING, ALIVE, STOPPING, UNKILLABLE)
 GONE = TellGone(2, Exit(1), None)
-ASKED = Stopping(2, 77, Urgency.GRACEFUL, (Rung(SIGTERM, 2), *KILLS), step=1)
-KILLED = Stopping(2, 77, Urgency.GRACEFUL, KILLS[1:], step=3, sent=SIGKILL)
+ASKED = BeingStopped(2, 77, Urgency.GRACEFUL, (Rung(SIGTERM, 2), *KILLS), step=1)
+KILLED = BeingStopped(2, 77, Urgency.GRACEFUL, KILLS[1:], step=3, sent=SIGKILL)
 TABLE: dict[str, tuple[Trigger, tuple[LadderStep | None, ...]]] = {
     # from: absent, spawning, alive, stopping, unkillable; None is ignored
-    "start": (Start(2), (LadderStep(Spawning(2), (Spawn(2),)), None, None, None, None)),
-    "start of another": (Start(3), (LadderStep(Spawning(3), (Spawn(3),)), None, None, None, None)),
+    "start": (StartOrdered(2), (LadderStep(Spawning(2), (Spawn(2),)), None, None, None, None)),
+    "start of another": (StartOrdered(3), (LadderStep(Spawning(3), (Spawn(3),)), None, None, None, None)),
     "started": (Started(2, 77), (None, LadderStep(ALIVE), None, None, None)),
     "stop": (
-        Stop(2, Urgency.GRACEFUL),
+        StopOrdered(2, Urgency.GRACEFUL),
         (
             LadderStep(ABSENT, (TellGone(2, Exit()),)),
             LadderStep(Spawning(2, Urgency.GRACEFUL)),
@@ -196,7 +196,7 @@ TABLE: dict[str, tuple[Trigger, tuple[LadderStep | None, ...]]] = {
     ),
     "an earlier rung": (RungElapsed(2, 1), (None, None, None, None, None)),
     "ended": (
-        Ended(2, Exit(1)),
+        Gone(2, Exit(1)),
         (
             None,
             LadderStep(ABSENT, (GONE,)),
@@ -220,11 +220,11 @@ def test_every_trigger_in_every_state(name: str, column: int) -> None:
 @pytest.mark.parametrize("state", STATES[1:], ids=lambda state: type(state).__name__)
 def test_news_of_another_generation_is_ignored(state: State, generation: int) -> None:
     for trigger in (
-        Start(generation),
+        StartOrdered(generation),
         Started(generation, 99),
-        Stop(generation, Urgency.KILL),
+        StopOrdered(generation, Urgency.KILL),
         RungElapsed(generation, 2),
-        Ended(generation, Exit(0)),
+        Gone(generation, Exit(0)),
     ):
         assert advance(state, trigger, TALKING) == LadderStep(state)
 
@@ -233,11 +233,11 @@ def test_news_of_another_generation_is_ignored(state: State, generation: int) ->
 
 GENERATIONS = st.integers(1, 3)
 TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(
-    st.builds(Start, GENERATIONS),
+    st.builds(StartOrdered, GENERATIONS),
     st.builds(Started, GENERATIONS, st.just(77)),
-    st.builds(Stop, GENERATIONS, st.sampled_from(Urgency)),
+    st.builds(StopOrdered, GENERATIONS, st.sampled_from(Urgency)),
     st.builds(RungElapsed, GENERATIONS, st.integers(0, 5)),
-    st.builds(Ended, GENERATIONS, st.just(Exit(0))),
+    st.builds(Gone, GENERATIONS, st.just(Exit(0))),
 )
 
 
@@ -260,16 +260,19 @@ def test_signals_go_to_the_process_that_is_there_and_to_no_other(
         state, effects = (step := advance(state, trigger, Terms(POLICY, talks))).state, step.effects
         for effect in effects:
             if isinstance(effect, (Ask, Send, Wait)):
-                assert isinstance(state, Stopping)
+                assert isinstance(state, BeingStopped)
                 assert effect.generation == state.generation
 
 
 @given(stops=st.lists(st.sampled_from(Urgency), min_size=1, max_size=20), talks=st.booleans())
 def test_however_often_a_stop_is_repeated_the_ladder_ends(stops: list[Urgency], talks: bool) -> None:
-    terms, state = Terms(POLICY, talks), advance(Alive(1, 77), Stop(1, stops[0]), Terms(POLICY, talks)).state
+    terms, state = (
+        Terms(POLICY, talks),
+        advance(Alive(1, 77), StopOrdered(1, stops[0]), Terms(POLICY, talks)).state,
+    )
     for urgency in stops:
-        state = advance(state, Stop(1, urgency), terms).state
-        if isinstance(state, Stopping):
+        state = advance(state, StopOrdered(1, urgency), terms).state
+        if isinstance(state, BeingStopped):
             state = advance(state, RungElapsed(1, state.step), terms).state
     assert climbed(state, Urgency.KILL, terms)[0] == Unkillable(1, 77)
 
@@ -278,26 +281,26 @@ def test_however_often_a_stop_is_repeated_the_ladder_ends(stops: list[Urgency], 
 
 
 def test_a_hung_worker_is_asked_for_its_stacks_before_anything_is_sent() -> None:
-    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
+    step = advance(Alive(1, 77), StopOrdered(1, Urgency.FIRM, stacks=True), TALKING)
     assert step.effects == (ShowStacks(1), Wait(1, 1, STACKS_S))
     step = advance(step.state, RungElapsed(1, 1), TALKING)
     assert step.effects == (Send(1, SIGTERM), Wait(1, 2, POLICY.term_s))
 
 
 def test_one_that_ends_after_its_stacks_was_forced_by_no_signal() -> None:
-    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
-    assert advance(step.state, Ended(1, Exit(0)), TALKING).effects == (TellGone(1, Exit(0), None),)
+    step = advance(Alive(1, 77), StopOrdered(1, Urgency.FIRM, stacks=True), TALKING)
+    assert advance(step.state, Gone(1, Exit(0)), TALKING).effects == (TellGone(1, Exit(0), None),)
 
 
 @pytest.mark.parametrize("urgency", [Urgency.GRACEFUL, Urgency.KILL])
 def test_only_a_firm_end_asks_for_stacks(urgency: Urgency) -> None:
-    step = advance(Alive(1, 77), Stop(1, urgency, stacks=True), TALKING)
+    step = advance(Alive(1, 77), StopOrdered(1, urgency, stacks=True), TALKING)
     assert ShowStacks(1) not in step.effects
 
 
 def test_a_kill_does_not_wait_for_stacks() -> None:
-    step = advance(Alive(1, 77), Stop(1, Urgency.FIRM, stacks=True), TALKING)
-    assert advance(step.state, Stop(1, Urgency.KILL), TALKING).effects[0] == Send(1, SIGKILL)
+    step = advance(Alive(1, 77), StopOrdered(1, Urgency.FIRM, stacks=True), TALKING)
+    assert advance(step.state, StopOrdered(1, Urgency.KILL), TALKING).effects[0] == Send(1, SIGKILL)
 
 
 def test_a_start_that_finds_no_room_is_tried_again() -> None:
@@ -308,7 +311,10 @@ def test_a_start_that_finds_no_room_is_tried_again() -> None:
 
 @pytest.mark.parametrize(
     ("state", "trigger"),
-    [(Spawning(3, waits=True), Stop(3, Urgency.GRACEFUL)), (Spawning(3, Urgency.GRACEFUL), FoundNoRoom(3))],
+    [
+        (Spawning(3, waits=True), StopOrdered(3, Urgency.GRACEFUL)),
+        (Spawning(3, Urgency.GRACEFUL), FoundNoRoom(3)),
+    ],
 )
 def test_a_start_that_waits_for_room_is_called_off_by_a_stop(state: State, trigger: Trigger) -> None:
     assert advance(state, trigger, PLAIN) == LadderStep(Absent(), (TellNotStarted(3), TellGone(3, Exit())))
@@ -324,8 +330,8 @@ def test_a_graceful_stop_begins_with_the_drain_if_the_policy_has_one() -> None:
 
 
 def test_a_drained_worker_is_asked_to_stop_at_once_and_another_one_when_its_time_is_over() -> None:
-    draining = advance(Alive(1, 100), Stop(1, Urgency.GRACEFUL), DRAINING)
-    assert draining.effects == (Drain(1), Wait(1, 1, 7))
+    draining = advance(Alive(1, 100), StopOrdered(1, Urgency.GRACEFUL), DRAINING)
+    assert draining.effects == (AskToDrain(1), Wait(1, 1, 7))
     for end in (Drained(1), RungElapsed(1, 1)):
         asked = advance(draining.state, end, DRAINING)
         assert asked.effects == (Ask(1), Wait(1, 2, 10))
@@ -335,5 +341,5 @@ def test_a_drained_worker_is_asked_to_stop_at_once_and_another_one_when_its_time
 
 
 def test_a_firmer_stop_ends_a_drain() -> None:
-    draining = advance(Alive(1, 100), Stop(1, Urgency.GRACEFUL), DRAINING)
-    assert advance(draining.state, Stop(1, Urgency.FIRM), DRAINING).effects[0] == Send(1, SIGTERM)
+    draining = advance(Alive(1, 100), StopOrdered(1, Urgency.GRACEFUL), DRAINING)
+    assert advance(draining.state, StopOrdered(1, Urgency.FIRM), DRAINING).effects[0] == Send(1, SIGTERM)

@@ -17,14 +17,14 @@ from rekindle.actors.rules.restarts import RestartState
 from rekindle.actors.spec.program import PythonCall, command
 from rekindle.actors.spec.worker_spec import WorkerSpec
 from rekindle.actors.supervision import failures
-from rekindle.actors.supervision.worker import Announce, Failed, KeepRecord, Launch, Worker, World
+from rekindle.actors.supervision.worker import Announce, Failed, KeepRecord, Launch, SupervisedWorker, World
 from rekindle.actors.views.worker_status import worker_status
 
 OLD = "code-settings"
 NOW = World(now_ms=1_000, wall_ms=90_000)
 
 
-def failed(version: str | None = OLD, *, setting: bool = True) -> Worker:
+def failed(version: str | None = OLD, *, setting: bool = True) -> SupervisedWorker:
     """A worker that a former run gave up."""
     spec = WorkerSpec.from_preset(TAG, command("app"), restart={"clear_failed_on_change": setting})
     known = RememberedWorker(

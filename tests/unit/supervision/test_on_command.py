@@ -33,8 +33,8 @@ from rekindle.actors.supervision.worker import (
     StopMonitoring,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
 )
 
@@ -144,7 +144,7 @@ def test_a_stop_takes_a_restart_back() -> None:
 
 
 def test_a_first_start_is_generation_1() -> None:
-    step = supervision.start(Worker(spec()), world())
+    step = supervision.start(SupervisedWorker(spec()), world())
     assert step.worker.phase == Up(1, NOW)
     assert step.worker.status is Status.PENDING
     assert step.effects == (CancelTimers(), Launch(1))
@@ -159,7 +159,7 @@ def test_ps_10_a_failed_worker_is_not_started() -> None:
 
 
 def test_sd_09_a_paused_worker_is_not_started_and_comes_with_the_resume() -> None:
-    step = supervision.start(Worker(spec()), world(paused=True))
+    step = supervision.start(SupervisedWorker(spec()), world(paused=True))
     assert step.worker.phase == Idle(Rest.PAUSED)
     assert has(supervision.resume(step.worker, world()), Launch)
 

@@ -28,8 +28,8 @@ from rekindle.actors.supervision.worker import (
     Rest,
     Schedule,
     SetIdle,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
 )
 
@@ -80,14 +80,14 @@ def test_the_end_of_a_process_alone_is_not_a_death() -> None:
 
 
 def test_a_pid_is_noted_for_the_generation_that_it_belongs_to() -> None:
-    worker = supervision.start(Worker(spec()), world()).worker
+    worker = supervision.start(SupervisedWorker(spec()), world()).worker
     assert supervision.process_started(worker, 1, 99, world()).worker.phase == Up(1, NOW, 99)
     assert supervision.process_started(worker, 2, 99, world()) == WorkerStep(worker)
 
 
 def test_a_process_that_comes_to_be_during_a_pause_idles_or_is_stopped() -> None:
-    idler = supervision.start(Worker(spec("patient")), world()).worker
-    stopper = supervision.start(Worker(spec("steady")), world()).worker
+    idler = supervision.start(SupervisedWorker(spec("patient")), world()).worker
+    stopper = supervision.start(SupervisedWorker(spec("steady")), world()).worker
     assert has(supervision.process_started(idler, 1, 99, world(paused=True)), SetIdle)
     assert has(supervision.process_started(stopper, 1, 99, world(paused=True)), Halt)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.actors.facts.records import MetaSet
-from rekindle.actors.supervision.pauses import EVERYTHING, Pause, Pauses
+from rekindle.actors.supervision.pauses import EVERYTHING, ActivePause, Pauses
 
-ALL = Pauses({EVERYTHING: Pause()})
+ALL = Pauses({EVERYTHING: ActivePause()})
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_a_pause_of_everything_holds_all_workers() -> None:
 
 
 def test_a_pause_returns_the_record_to_persist() -> None:
-    paused, records = Pauses().paused(["a"], Pause("new disk", 5000))
-    assert paused.of("a") == Pause("new disk", 5000)
+    paused, records = Pauses().paused(["a"], ActivePause("new disk", 5000))
+    assert paused.of("a") == ActivePause("new disk", 5000)
     assert records == (
         MetaSet("worker_enabled:a", "false"),
         MetaSet("pause_reason:a", "new disk"),
@@ -47,25 +47,27 @@ def test_a_pause_returns_the_record_to_persist() -> None:
 
 
 def test_the_end_of_a_pause_of_everything_leaves_individually_paused_workers_paused() -> None:
-    pauses, _ = Pauses({EVERYTHING: Pause(), "a": Pause()}).resumed(None)
+    pauses, _ = Pauses({EVERYTHING: ActivePause(), "a": ActivePause()}).resumed(None)
     assert (pauses.holds("a"), pauses.holds("b")) == (True, False)
 
 
 def test_the_end_of_a_pause_clears_its_record() -> None:
-    pauses, records = Pauses({"a": Pause("x", 1), "b": Pause()}).resumed(["a"])
-    assert pauses == Pauses({"b": Pause()})
+    pauses, records = Pauses({"a": ActivePause("x", 1), "b": ActivePause()}).resumed(["a"])
+    assert pauses == Pauses({"b": ActivePause()})
     assert [record.value for record in records] == [None, None, None]
     _, records = pauses.resumed(None)
     assert [record.value for record in records] == ["true", None, None]
 
 
 def test_a_workers_own_pause_is_shown_before_that_of_everything() -> None:
-    pauses = Pauses({EVERYTHING: Pause("all"), "a": Pause("own")})
-    assert [pauses.of(id_) for id_ in ("a", "b")] == [Pause("own"), Pause("all")]
+    pauses = Pauses({EVERYTHING: ActivePause("all"), "a": ActivePause("own")})
+    assert [pauses.of(id_) for id_ in ("a", "b")] == [ActivePause("own"), ActivePause("all")]
 
 
 def test_pauses_that_end_say_how_long_they_last() -> None:
-    pauses = Pauses({"a": Pause(until_wall_ms=10), "b": Pause(until_wall_ms=20), "c": Pause()})
+    pauses = Pauses(
+        {"a": ActivePause(until_wall_ms=10), "b": ActivePause(until_wall_ms=20), "c": ActivePause()}
+    )
     assert pauses.left_ms(15) == {"a": 0, "b": 5}
 
 
@@ -81,7 +83,7 @@ COMMANDS = st.lists(st.tuples(st.none() | st.lists(st.sampled_from("abc"), min_s
 def test_sd_10_the_record_shows_what_is_paused(commands: list[tuple[list[str] | None, bool]]) -> None:
     pauses, meta = Pauses(), dict[str, str]()
     for index, (ids, paused) in enumerate(commands):
-        change = Pause(f"reason {index}", index)
+        change = ActivePause(f"reason {index}", index)
         pauses, records = pauses.paused(ids, change) if paused else pauses.resumed(ids)
         for record in records:
             meta.pop(record.key, None)

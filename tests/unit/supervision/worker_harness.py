@@ -42,13 +42,13 @@ from rekindle.actors.supervision.worker import (
     SetIdle,
     ShowScheduled,
     StopMonitoring,
-    Worker,
+    SupervisedWorker,
     WorkerStep,
     World,
 )
 from rekindle.persistence import MemoryStore
 
-News = Callable[[Worker], WorkerStep]
+News = Callable[[SupervisedWorker], WorkerStep]
 
 
 @dataclass
@@ -63,7 +63,7 @@ class WorkerHarness:
     """A worker, and what happens to it."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        self.worker = Worker(spec)
+        self.worker = SupervisedWorker(spec)
         self.now_ms = 1_000_000
         self.stopping = self.paused = False
         self.store = MemoryStore()
@@ -107,9 +107,9 @@ class WorkerHarness:
                 assert not self.paused
                 self.launches.append(generation)
                 self.watched = Watched(generation)
-                self._proxy(stop_ladder.Start(generation))
+                self._proxy(stop_ladder.StartOrdered(generation))
             case Halt(generation=generation, urgency=urgency):
-                self._proxy(stop_ladder.Stop(generation, urgency))
+                self._proxy(stop_ladder.StopOrdered(generation, urgency))
             case Schedule(message=RunOvertime()) | LookAtClock() | ShowScheduled():
                 raise AssertionError("this worker has no schedule")
             case Schedule(message=message):
@@ -165,18 +165,18 @@ class WorkerHarness:
         if isinstance(self.process, Spawning):
             generation = self.process.generation
             self._lost(crash(generation, cause=Cause.SPAWN_FAILED, code=None))
-            self._proxy(stop_ladder.Ended(generation, Exit()))
+            self._proxy(stop_ladder.Gone(generation, Exit()))
 
     def ends(self, exit_: Exit = Exit(1), *, healthy_for_ms: int = 0) -> None:  # noqa: B008
         """The process ends, by itself or on request."""
         if not isinstance(self.process, Absent | Spawning):
             generation = self.process.generation
             self._lost(crash(generation, code=exit_.code, signal=exit_.signal, healthy_for_ms=healthy_for_ms))
-            self._proxy(stop_ladder.Ended(generation, exit_))
+            self._proxy(stop_ladder.Gone(generation, exit_))
 
     def rung_elapses(self) -> None:
         """A step of the ladder has waited long enough."""
-        if isinstance(self.process, stop_ladder.Stopping):
+        if isinstance(self.process, stop_ladder.BeingStopped):
             self._proxy(stop_ladder.RungElapsed(self.process.generation, self.process.step))
 
     # ── the monitor ──────────────────────────────────────────────────────────────────────
@@ -242,7 +242,7 @@ class WorkerHarness:
         return None
 
     def _reported(self, found: int | None, told: int) -> News:
-        def news(worker: Worker) -> WorkerStep:
+        def news(worker: SupervisedWorker) -> WorkerStep:
             if worker.lingering is not None and told < worker.lingering:
                 return WorkerStep(worker)  # what was asked for since is still on its way to the proxy
             return supervision.reconcile(worker, found, self.world)
@@ -266,7 +266,7 @@ class WorkerHarness:
         """All waits end: ladders, backoffs, pending records."""
         for _ in range(10):
             self.settle(spawns=spawns)
-            if isinstance(self.process, stop_ladder.Stopping | stop_ladder.Unkillable):
+            if isinstance(self.process, stop_ladder.BeingStopped | stop_ladder.Unkillable):
                 self.ends(Exit(signal=9))
             if BackoffElapsed in self.timers:
                 self.fire(self.timers[BackoffElapsed])

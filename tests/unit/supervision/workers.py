@@ -17,8 +17,8 @@ from rekindle.actors.supervision.worker import (
     Idle,
     KeepRecord,
     Rest,
+    SupervisedWorker,
     Up,
-    Worker,
     WorkerStep,
     World,
 )
@@ -31,10 +31,10 @@ def world(now_ms: int = NOW, *, stopping: bool = False, paused: bool = False) ->
     return World(now_ms=now_ms, wall_ms=now_ms + 5_000_000, stopping=stopping, paused=paused)
 
 
-def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) -> Worker:
+def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) -> SupervisedWorker:
     """A worker that runs, after `count` restarts."""
     restarts = RestartState(count, count, NOW - 10**9 if count else None)
-    return Worker(
+    return SupervisedWorker(
         under or spec(),
         phase=Up(generation, NOW - 3_000, 77),
         generation=generation,
@@ -44,7 +44,7 @@ def up(generation: int = 1, *, count: int = 0, under: WorkerSpec | None = None) 
     )
 
 
-def waiting(count: int = 0, under: WorkerSpec | None = None) -> Worker:
+def waiting(count: int = 0, under: WorkerSpec | None = None) -> SupervisedWorker:
     """A worker whose restart is decided and persisted, and whose process is gone."""
     harness = WorkerHarness(under or spec())
     harness.worker, harness.now_ms = up(count=count, under=under), NOW
@@ -54,16 +54,16 @@ def waiting(count: int = 0, under: WorkerSpec | None = None) -> Worker:
     return harness.worker
 
 
-def failed(count: int = 5) -> Worker:
+def failed(count: int = 5) -> SupervisedWorker:
     """A worker that was given up."""
-    return Worker(
+    return SupervisedWorker(
         spec(), phase=Failed("too often"), generation=6, restarts=RestartState(count, count, NOW - 1)
     )
 
 
-def idle(rest: Rest, **others: object) -> Worker:
+def idle(rest: Rest, **others: object) -> SupervisedWorker:
     """A worker that rests."""
-    return Worker(spec(), phase=Idle(rest), generation=3, **others)  # type: ignore[arg-type]
+    return SupervisedWorker(spec(), phase=Idle(rest), generation=3, **others)  # type: ignore[arg-type]
 
 
 def records(step: WorkerStep) -> list[object]:

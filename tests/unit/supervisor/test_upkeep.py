@@ -11,7 +11,7 @@ from rekindle.actors import RecyclePolicy
 from rekindle.actors.messages.internal.to_supervisor import RecycleDue
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.actors.supervision.handed_over_worker import CountedProcess
-from rekindle.actors.supervision.worker import Up, Worker
+from rekindle.actors.supervision.worker import SupervisedWorker, Up
 from rekindle.actors.supervisor.upkeep import Upkeep
 
 ID = "worker:tag:0"
@@ -26,7 +26,7 @@ def test_a_worker_that_waits_to_be_spared_after_its_last_job_is_still_due(
     supervisor, nothing = Listener(lambda: 0.0), cast("Any", None)
     upkeep = Upkeep(
         SimulationRuntime(0),
-        cast("Any", {ID: Worker(spec, phase=Up(1, 0, pid=7))}),
+        cast("Any", {ID: SupervisedWorker(spec, phase=Up(1, 0, pid=7))}),
         breakers=nothing,
         supervisor=supervisor,
         processes=nothing,

@@ -9,7 +9,7 @@ from rekindle.actors import supervision
 from rekindle.actors.deaths.death import Exit
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.rules.restarts import RestartState
-from rekindle.actors.supervision.pauses import Pause
+from rekindle.actors.supervision.pauses import ActivePause
 from rekindle.actors.supervision.worker import (
     Failed,
     Idle,
@@ -17,8 +17,8 @@ from rekindle.actors.supervision.worker import (
     Rest,
     Stopping,
     StopReason,
+    SupervisedWorker,
     Up,
-    Worker,
     World,
 )
 from rekindle.actors.views.reason_words import rest_words, stop_reason_words
@@ -27,12 +27,14 @@ from rekindle.actors.views.worker_status import shown, why, worker_status
 NOW = World(now_ms=50_000, wall_ms=1_790_000_000_000)
 
 
-def worker(phase: Phase, status: Status | None = None) -> Worker:
+def worker(phase: Phase, status: Status | None = None) -> SupervisedWorker:
     """A worker in this phase."""
-    return Worker(spec(), phase=phase, generation=4, lingering=4, status=status, restarts=RestartState(3, 2))
+    return SupervisedWorker(
+        spec(), phase=phase, generation=4, lingering=4, status=status, restarts=RestartState(3, 2)
+    )
 
 
-def crashed() -> Worker:
+def crashed() -> SupervisedWorker:
     """A worker that waits for its restart."""
     return supervision.died(worker(Up(4, 20_000, 77), Status.HEALTHY), crash(4, signal=9), NOW).worker
 
@@ -105,7 +107,7 @@ def test_a_wait_that_is_over_is_not_negative() -> None:
 
 
 def test_cf_10_a_running_worker_shows_pid_uptime_and_counts() -> None:
-    status = worker_status(worker(Up(4, 20_000, 77), Status.UNHEALTHY), 50_000, pause=Pause())
+    status = worker_status(worker(Up(4, 20_000, 77), Status.UNHEALTHY), 50_000, pause=ActivePause())
     assert (status.component_id, status.generation, status.pid, status.uptime_s) == (TAG, 4, 77, 30)
     assert (status.restart_count, status.streak_count, status.paused) == (3, 2, True)
     assert (status.shown, status.status) == ("healthy", Status.UNHEALTHY)
@@ -124,7 +126,7 @@ def test_a_job_is_shown_while_its_worker_lives() -> None:
 
 
 def test_a_pause_shows_its_reason_and_its_end() -> None:
-    status = worker_status(worker(Idle(Rest.PAUSED)), 0, pause=Pause("new disk"), pause_ends_in_s=90)
+    status = worker_status(worker(Idle(Rest.PAUSED)), 0, pause=ActivePause("new disk"), pause_ends_in_s=90)
     assert (status.paused, status.pause_reason, status.pause_ends_in_s) == (True, "new disk", 90)
 
 

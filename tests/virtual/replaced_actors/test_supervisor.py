@@ -28,7 +28,14 @@ from rekindle.actors.messages.internal.to_supervisor import (
     ProcessReported,
 )
 from rekindle.actors.simulation import Behaviour, crashes_after, runs
-from rekindle.actors.supervision.worker import Announce, CancelTimers, Effect, KeepRecord, Schedule, Worker
+from rekindle.actors.supervision.worker import (
+    Announce,
+    CancelTimers,
+    Effect,
+    KeepRecord,
+    Schedule,
+    SupervisedWorker,
+)
 from rekindle.actors.supervisor.actor import Supervisor
 from rekindle.actors.supervisor.workers import Workers
 
@@ -135,7 +142,7 @@ def test_an_effect_that_raises_does_not_keep_the_others_from_happening(
 ) -> None:
     perform, armed = Workers._perform, [True]
 
-    def perform_badly(self: Workers, worker: Worker, effect: Effect) -> None:
+    def perform_badly(self: Workers, worker: SupervisedWorker, effect: Effect) -> None:
         if armed and isinstance(effect, kind) and self._runtime.clock.monotonic() > 0:
             armed.clear()
             raise RuntimeError("a mistake")
@@ -171,7 +178,7 @@ def test_a_failure_is_persisted_although_an_effect_before_it_raised(
 ) -> None:
     perform, armed = Workers._perform, [True]
 
-    def perform_badly(self: Workers, worker: Worker, effect: Effect) -> None:
+    def perform_badly(self: Workers, worker: SupervisedWorker, effect: Effect) -> None:
         if armed and isinstance(effect, CancelTimers) and self._runtime.clock.monotonic() > 0:
             armed.clear()
             raise RuntimeError("a mistake")

@@ -9,7 +9,7 @@ from tests.virtual.simulated_system import Listener, worker
 
 from rekindle.actors import DrainPolicy
 from rekindle.actors.messages.internal.to_proxy import AdoptProcess
-from rekindle.actors.rules.stop_ladder import Stopping
+from rekindle.actors.rules.stop_ladder import BeingStopped
 from rekindle.actors.simulation.simulation_runtime import SimulationRuntime
 from rekindle.actors.spec.policies.stop_policy import Urgency
 from rekindle.actors.spec.probe import CommandProbe
@@ -41,7 +41,7 @@ def test_the_command_of_a_drain_is_run_again_and_a_worker_that_was_told_is_not_t
 ) -> None:
     """The worker waited for the whole time limit of its drain."""
     runtime, processes, other = SimulationRuntime(0), Adopting(), Listener(lambda: 0.0)
-    state = Stopping(3, 7, Urgency.GRACEFUL, (), draining=draining)
+    state = BeingStopped(3, 7, Urgency.GRACEFUL, (), draining=draining)
     proxy = runtime.start(
         WorkerProxy,
         worker(ID, stop={"drain": drain}),

@@ -64,7 +64,7 @@ class TokenRate:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueLimits:
+class QueueLimitState:
     """The limits of one queue, and the state of its rate."""
 
     concurrency: int | None
@@ -93,19 +93,19 @@ class QueueLimits:
         return {"key_concurrency": self.key_concurrency or NO_LIMIT, "spent": spent, "latest": latest}
 
 
-def limits_of(run: Run, queue: str, *, lock: bool = False) -> QueueLimits | None:
+def limits_of(run: Run, queue: str, *, lock: bool = False) -> QueueLimitState | None:
     """The limits of a queue; None if it has none."""
     rows = run(sql.LIMITS + (" FOR UPDATE" if lock else ""), {"queue": queue})
     if not rows:
         return None
     concurrency, rate, period_ms, key_concurrency, key_rate, key_period_ms, full_at_us = rows[0]
-    return QueueLimits(
+    return QueueLimitState(
         concurrency, _bucket(rate, period_ms), key_concurrency, _bucket(key_rate, key_period_ms), full_at_us
     )
 
 
 def limited_claim(
-    run: Run, request: ClaimRequest, queue: str, claimant: Claimant, limits: QueueLimits
+    run: Run, request: ClaimRequest, queue: str, claimant: Claimant, limits: QueueLimitState
 ) -> Exchanged:
     """Claim the first job of the queue that no limit holds back."""
     values = request_values(request, queue, claimant)
@@ -126,7 +126,7 @@ def limited_claim(
     return Exchanged()
 
 
-def limited_next(run: Run, queue: str, values: dict[str, Any], limits: QueueLimits) -> float:
+def limited_next(run: Run, queue: str, values: dict[str, Any], limits: QueueLimitState) -> float:
     """When a job of the queue may be claimed, in wall-clock milliseconds; infinity: after an end."""
     due = next_due(next(iter(run(base.NEXT_DUE, values)), None))
     if due == float("inf") or _is_full(run, queue, limits):
@@ -149,14 +149,14 @@ def _bucket(tokens: int | None, period_ms: int | None) -> TokenRate | None:
     return None if tokens is None or period_ms is None else TokenRate(tokens, period_ms * 1000)
 
 
-def _is_full(run: Run, queue: str, limits: QueueLimits) -> bool:
+def _is_full(run: Run, queue: str, limits: QueueLimitState) -> bool:
     if limits.concurrency is None:
         return False
     ((running,),) = run(sql.RUNNING, {"queue": queue})
     return bool(running >= limits.concurrency)
 
 
-def _first_free(run: Run, values: dict[str, Any], limits: QueueLimits) -> int | None:
+def _first_free(run: Run, values: dict[str, Any], limits: QueueLimitState) -> int | None:
     """The first due job that is not held back by its key."""
     by_keys = (sql.FIRST_OF_KEYS, sql.FIRST_WITHOUT_KEY) if limits.has_keys else ()
     for statement in (sql.FIRST_NEAR, *by_keys):
@@ -166,7 +166,7 @@ def _first_free(run: Run, values: dict[str, Any], limits: QueueLimits) -> int | 
     return None
 
 
-def _take_tokens(run: Run, queue: str, key: str | None, limits: QueueLimits, now_us: int) -> None:
+def _take_tokens(run: Run, queue: str, key: str | None, limits: QueueLimitState, now_us: int) -> None:
     if limits.rate is not None:
         full = limits.rate.taken(limits.full_at_us, now_us)
         run(sql.SET_BUCKET, {"queue": queue, "full": full})

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....spec.worker_spec import Until
-from ...facts.tenures import Phase
+from ...facts.tenures import TenurePhase
 from ...facts.wishes import Wanted, Wish
 from ..fleet import Fleet, Occupancy
 
@@ -41,6 +41,6 @@ def _counts(fleet: Fleet, component_id: str) -> bool:
 
 def _is_ready(fleet: Fleet, component_id: str) -> bool:
     assignment, tenure = fleet.assignments.get(component_id), fleet.tenures.get(component_id)
-    if assignment is None or tenure is None or assignment.phase is not Phase.PLACED:
+    if assignment is None or tenure is None or assignment.phase is not TenurePhase.PLACED:
         return False
     return tenure.epoch == assignment.epoch and tenure.ready_ms is not None

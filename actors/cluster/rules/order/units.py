@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ...cluster_messages import BeginRelease
-from ...facts.tenures import Assignment, Phase
+from ...facts.tenures import Assignment, TenurePhase
 from ...facts.wishes import Wish
 from ..fleet import Fleet
 
@@ -40,8 +40,8 @@ def unit_of(fleet: Fleet, name: str) -> Unit:
     held = [fleet.assignments[id_] for id_ in sorted(ids) if id_ in fleet.assignments]
     return Unit(
         unplaced=tuple(wish for wish in fleet.unplaced() if wish.unit == name),
-        placed=tuple(each for each in held if each.phase is Phase.PLACED),
-        leaving=tuple(each for each in held if each.phase is Phase.RELEASING),
+        placed=tuple(each for each in held if each.phase is TenurePhase.PLACED),
+        leaving=tuple(each for each in held if each.phase is TenurePhase.RELEASING),
         target=next((each.target for each in held if each.target is not None), None),
     )
 

@@ -15,7 +15,7 @@ from ...cluster_messages import ClusterRead
 from ...facts.cases import Case, GiveRuling, KeptRuling, Trusted, is_held
 from ...facts.node_lives import NodeLife
 from ...facts.nodes import Node, NodeState
-from ...facts.tenures import Phase
+from ...facts.tenures import TenurePhase
 from ...facts.wishes import Wanted, Wish
 from ..fleet import Fleet, Occupancy
 from ..placement import misfit
@@ -135,7 +135,7 @@ def _leaves_too_few(fleet: Fleet, node: Node) -> bool:
 def _is_too_few(fleet: Fleet, group: str, homeless: int) -> bool:
     """Whether a group falls below its `min_healthy` (by default all) without this many copies."""
     copies = [wish for wish in _movable(fleet) if wish.group == group]
-    placed = sum(fleet.assignments[wish.component_id].phase is not Phase.UNPLACED for wish in copies)
+    placed = sum(fleet.assignments[wish.component_id].phase is not TenurePhase.UNPLACED for wish in copies)
     least = copies[0].min_healthy
     return least is None or placed - homeless < least
 

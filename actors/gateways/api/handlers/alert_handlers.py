@@ -41,7 +41,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     resolved_at_wall_ms: int | None
 
 
-class Alarms(msgspec.Struct, frozen=True):
+class AlarmsDocument(msgspec.Struct, frozen=True):
     """The active alerts and the latest resolved ones, most severe first."""
 
     alerts: list[Alarm]
@@ -54,7 +54,7 @@ class NotedBy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def alerts(request: Request) -> object:
-    return Alarms([_view(alert) for alert in request.operator.alerts()])
+    return AlarmsDocument([_view(alert) for alert in request.operator.alerts()])
 
 
 def acknowledge(request: Request) -> object:

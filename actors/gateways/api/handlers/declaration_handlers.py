@@ -22,7 +22,7 @@ from ..route import Request
 EffectiveSettings = view_type(Configuration)
 
 
-class Declarations(msgspec.Struct, frozen=True):
+class DeclarationsDocument(msgspec.Struct, frozen=True):
     """What every worker runs and by which policy, without secrets."""
 
     workers: list[dict[str, Any]]
@@ -58,7 +58,7 @@ def declarations(request: Request) -> object:
     for worker in request.operator.report().workers:
         with suppress(UnknownWorkerError):  # it was removed meanwhile
             found.append(declared(request.operator.spec(worker.component_id)))
-    return Declarations(found)
+    return DeclarationsDocument(found)
 
 
 def configuration(request: Request) -> object:

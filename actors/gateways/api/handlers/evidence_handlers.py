@@ -29,7 +29,7 @@ REPORTED_BUNDLES = 3
 GROUPED = 200
 
 
-class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
+class AutopsyDocument(msgspec.Struct, frozen=True, kw_only=True):
     """One death in short. The schema's name is public: it stands in the OpenAPI document."""
 
     generation: int
@@ -40,15 +40,15 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
     crash: str
 
 
-class Bundles(msgspec.Struct, frozen=True):
+class BundlesDocument(msgspec.Struct, frozen=True):
     """The causes of a worker's deaths, newest first, and which deaths were the same crash."""
 
     id: str
     groups: list[Group]  # type: ignore[valid-type]
-    bundles: list[Autopsy]
+    bundles: list[AutopsyDocument]
 
 
-class BugReport(msgspec.Struct, frozen=True, kw_only=True):
+class BugReportDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one worker that a bug report needs, without secrets."""
 
     id: str
@@ -77,7 +77,7 @@ def bundles(request: Request) -> object:
     if not kept:
         request.operator.check(request.target)  # a removed worker still has its deaths
     found = [
-        Autopsy(
+        AutopsyDocument(
             generation=each.generation,
             at_wall_ms=each.at_wall_ms,
             finding=each.finding.value,
@@ -87,7 +87,7 @@ def bundles(request: Request) -> object:
         )
         for each in kept
     ]
-    return Bundles(request.target, view(grouped(crashes_among(kept))), found)
+    return BundlesDocument(request.target, view(grouped(crashes_among(kept))), found)
 
 
 def bundle(request: Request) -> object:
@@ -98,7 +98,7 @@ def bug_report(request: Request) -> object:
     operator, id_ = request.operator, request.target
     spec, secrets = operator.spec(id_), operator.secrets(id_)
     kept = operator.bundles(id_, limit=GROUPED)
-    report = BugReport(
+    report = BugReportDocument(
         id=id_,
         at_wall_ms=time.time_ns() // 1_000_000,
         rekindle=request.identity.version,

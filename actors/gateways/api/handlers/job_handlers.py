@@ -41,7 +41,7 @@ LOT = 50
 """For how many jobs the evidence is read at a time."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class JobDocument(msgspec.Struct, frozen=True, kw_only=True):
     """One job; payload and result are JSON values, or text if they are cut."""
 
     id: int
@@ -86,22 +86,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     progress: Progress | None  # type: ignore[valid-type]
 
 
-class JobDetail(msgspec.Struct, frozen=True):
+class JobDetailDocument(msgspec.Struct, frozen=True):
     """One job and its crashes."""
 
-    job: Job
+    job: JobDocument
     crashes: list[Crash]  # type: ignore[valid-type]
 
 
-class JobList(msgspec.Struct, frozen=True):
+class JobListDocument(msgspec.Struct, frozen=True):
     """Jobs, newest first; each with its crashes, if `evidence` was requested."""
 
-    jobs: list[JobDetail]
+    jobs: list[JobDetailDocument]
     left_off: int = 0
     """How many further jobs matched and are left off, since the answer would be too long."""
 
 
-class Queues(msgspec.Struct, frozen=True):
+class QueuesDocument(msgspec.Struct, frozen=True):
     """The figures of every queue, and their totals."""
 
     queues: list[Figures]  # type: ignore[valid-type]
@@ -113,7 +113,9 @@ class Queues(msgspec.Struct, frozen=True):
 # ── documents ────────────────────────────────────────────────────────────────────────────
 
 
-def job_list(jobs: Jobs, *, queue: str | None, state: str | None, limit: int, evidence: bool) -> JobList:
+def job_list(
+    jobs: Jobs, *, queue: str | None, state: str | None, limit: int, evidence: bool
+) -> JobListDocument:
     """The jobs that match."""
     if state is not None and state not in tuple(JobState):
         known = ", ".join(JobState)
@@ -121,7 +123,7 @@ def job_list(jobs: Jobs, *, queue: str | None, state: str | None, limit: int, ev
             422, "invalid", f"{state[:80]!r} is not a job state; the states are {known}"
         )
     found = jobs.find(queue=queue, state=state, limit=limit, longest=LONGEST_LISTED)
-    listed: list[JobDetail] = []
+    listed: list[JobDetailDocument] = []
     size = 0
     for begin in range(0, len(found), LOT):
         lot = found[begin : begin + LOT]
@@ -130,23 +132,23 @@ def job_list(jobs: Jobs, *, queue: str | None, state: str | None, limit: int, ev
             detail = _detail(job, crashes)
             size += len(encode(detail))
             if size > LONGEST_ANSWER and listed:
-                return JobList(listed, len(found) - len(listed))
+                return JobListDocument(listed, len(found) - len(listed))
             listed.append(detail)
-    return JobList(listed)
+    return JobListDocument(listed)
 
 
-def job_detail(jobs: Jobs, job_id: int) -> JobDetail:
+def job_detail(jobs: Jobs, job_id: int) -> JobDetailDocument:
     """One job."""
     for job in jobs.named([job_id], longest=LONGEST_SHOWN):
         return _detail(job, jobs.crashes([job_id]))
     raise UnknownJobError(job_id)
 
 
-def figures(jobs: Jobs, served: Collection[str]) -> Queues:
+def figures(jobs: Jobs, served: Collection[str]) -> QueuesDocument:
     """The figures of every queue that has jobs or is served."""
     found = {stats.queue: stats for stats in jobs.stats()}
     every = [found.get(name) or QueueStats(queue=name) for name in sorted({*found, *served} - {None})]  # type: ignore[type-var]
-    return Queues(view(every), view(all_queues(every)), sorted(served))
+    return QueuesDocument(view(every), view(all_queues(every)), sorted(served))
 
 
 def enqueued(
@@ -194,7 +196,7 @@ def _unique(given: UniqueArguments | None) -> Unique | None:
     return Unique(given.key, given.for_s, **states)
 
 
-def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
+def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetailDocument:
     sent = {
         **view(job),
         "payload": _value(job.payload, cut=job.payload_cut),
@@ -202,7 +204,9 @@ def _detail(job: JobView, crashes: Sequence[JobCrash]) -> JobDetail:
         "checkpoint": _value(job.checkpoint, cut=False),
         "batch_counts": _value(job.batch_counts, cut=False),
     }
-    return JobDetail(Job(**sent), view([crash for crash in crashes if crash.job_id == job.id]))
+    return JobDetailDocument(
+        JobDocument(**sent), view([crash for crash in crashes if crash.job_id == job.id])
+    )
 
 
 def _value(text: str | None, *, cut: bool) -> msgspec.Raw:

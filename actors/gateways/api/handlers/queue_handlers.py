@@ -17,41 +17,41 @@ Batch = view_type(BatchView)
 PeriodicJob = view_type(PeriodicView)
 
 
-class PausedQueues(msgspec.Struct, frozen=True):
+class PausedQueuesDocument(msgspec.Struct, frozen=True):
     """The queues that are paused."""
 
     pauses: list[Pause]  # type: ignore[valid-type]
 
 
-def paused(jobs: Jobs) -> PausedQueues:
+def paused(jobs: Jobs) -> PausedQueuesDocument:
     """The queues that are paused, by name."""
-    return PausedQueues(view(jobs.pauses()))
+    return PausedQueuesDocument(view(jobs.pauses()))
 
 
-class PeriodicJobs(msgspec.Struct, frozen=True):
+class PeriodicJobsDocument(msgspec.Struct, frozen=True):
     """The periodic jobs, by name."""
 
     periodic: list[PeriodicJob]  # type: ignore[valid-type]
 
 
-def periodic_jobs(jobs: Jobs) -> PeriodicJobs:
+def periodic_jobs(jobs: Jobs) -> PeriodicJobsDocument:
     """The periodic jobs, and what became of their due times."""
-    return PeriodicJobs(view(jobs.periodic()))
+    return PeriodicJobsDocument(view(jobs.periodic()))
 
 
 def periodic(request: Request) -> object:
     return periodic_jobs(request.operator.jobs)
 
 
-class Batches(msgspec.Struct, frozen=True):
+class BatchesDocument(msgspec.Struct, frozen=True):
     """Batches of jobs, newest first."""
 
     batches: list[Batch]  # type: ignore[valid-type]
 
 
-def batch_list(jobs: Jobs, limit: int) -> Batches:
+def batch_list(jobs: Jobs, limit: int) -> BatchesDocument:
     """The latest batches."""
-    return Batches(view(jobs.batches(limit=limit)))
+    return BatchesDocument(view(jobs.batches(limit=limit)))
 
 
 def batches(request: Request) -> object:

@@ -11,7 +11,7 @@ from ..route import Request
 RunView = view_type(Run)
 
 
-class Runs(msgspec.Struct, frozen=True):
+class RunsDocument(msgspec.Struct, frozen=True):
     """The runs of one worker, newest first."""
 
     component_id: str
@@ -23,7 +23,7 @@ def runs(request: Request) -> object:
     found = request.operator.runs(request.target, limit=request.arguments.limit)
     if not found:
         request.operator.check(request.target)
-    return Runs(request.target, view(found))
+    return RunsDocument(request.target, view(found))
 
 
 def run_now(request: Request) -> object:

@@ -28,7 +28,7 @@ Order = view_type(AuditEntry)
 Gateway = view_type(GatewayState)
 
 
-class Info(msgspec.Struct, frozen=True, kw_only=True):
+class InfoDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The supervisor itself, and the state of its store."""
 
     version: str
@@ -65,13 +65,13 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """The actors of the supervisor's process."""
 
 
-class Audit(msgspec.Struct, frozen=True):
+class AuditDocument(msgspec.Struct, frozen=True):
     """The latest persisted commands, newest first."""
 
     entries: list[Order]  # type: ignore[valid-type]
 
 
-class EventLog(msgspec.Struct, frozen=True, kw_only=True):
+class EventLogDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Events of the log, oldest first, and the range that is persisted."""
 
     events: list[dict[str, Any]]
@@ -84,7 +84,7 @@ class EventLog(msgspec.Struct, frozen=True, kw_only=True):
 
 def info(request: Request) -> object:
     report, origins = request.operator.report(), request.operator.origins()
-    return Info(
+    return InfoDocument(
         version=request.identity.version,
         pid=request.identity.pid,
         started_at_wall_ms=request.identity.started_at_wall_ms,
@@ -119,7 +119,7 @@ def _queue_depth(operator: Operator) -> int:
 def event_log(request: Request) -> object:
     query: EventLogQuery = request.arguments
     found = read_log(request.operator.event_log, query.after, query.limit, Topics(topics_of(query.topics)))
-    return EventLog(
+    return EventLogDocument(
         events=[msgspec.json.decode(document_with_text(record)) for record in found.events],
         oldest=found.oldest,
         newest=found.newest,
@@ -128,7 +128,7 @@ def event_log(request: Request) -> object:
 
 
 def audit(request: Request) -> object:
-    return Audit(view(request.operator.audited(limit=request.arguments.limit)))
+    return AuditDocument(view(request.operator.audited(limit=request.arguments.limit)))
 
 
 def metrics(request: Request) -> object:

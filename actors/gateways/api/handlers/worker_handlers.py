@@ -28,7 +28,7 @@ LoggedLines = view_type(LogPage)
 RolloutState = view_type(RolloutStatus)
 
 
-class Workers(msgspec.Struct, frozen=True, kw_only=True):
+class WorkersDocument(msgspec.Struct, frozen=True, kw_only=True):
     """All workers, in the order of declaration, and the state of the store."""
 
     workers: list[Worker]  # type: ignore[valid-type]
@@ -46,7 +46,7 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of the cluster; left out without one."""
 
 
-class History(msgspec.Struct, frozen=True):
+class HistoryDocument(msgspec.Struct, frozen=True):
     """The persisted deaths of a worker, newest first."""
 
     id: str
@@ -55,13 +55,13 @@ class History(msgspec.Struct, frozen=True):
     """Where this comes from, in a sentence, if not from this supervisor alone."""
 
 
-class Deaths(msgspec.Struct, frozen=True):
+class DeathsDocument(msgspec.Struct, frozen=True):
     """The latest persisted deaths of all workers, newest first."""
 
     deaths: list[Death]  # type: ignore[valid-type]
 
 
-class Output(msgspec.Struct, frozen=True):
+class OutputDocument(msgspec.Struct, frozen=True):
     """The last output lines of a worker."""
 
     id: str
@@ -90,7 +90,7 @@ class Stray(msgspec.Struct, frozen=True):
     """The same as `id`, under the name that it has everywhere else."""
 
 
-class Resources(msgspec.Struct, frozen=True):
+class ResourcesDocument(msgspec.Struct, frozen=True):
     """What the running workers use now, and their stray processes."""
 
     workers: list[Used]
@@ -112,11 +112,11 @@ def history(request: Request) -> object:
     found = request.operator.history(request.target, limit=request.arguments.limit)
     if not found.deaths:
         request.operator.check(request.target)  # a removed worker still has its deaths
-    return History(request.target, view(found.deaths), found.source)
+    return HistoryDocument(request.target, view(found.deaths), found.source)
 
 
 def deaths(request: Request) -> object:
-    return Deaths(view(request.operator.deaths(limit=request.arguments.limit)))
+    return DeathsDocument(view(request.operator.deaths(limit=request.arguments.limit)))
 
 
 def explanation(request: Request) -> object:
@@ -125,7 +125,7 @@ def explanation(request: Request) -> object:
 
 def output(request: Request) -> object:
     request.operator.status(request.target)
-    return Output(request.target, list(request.operator.output(request.target)))
+    return OutputDocument(request.target, list(request.operator.output(request.target)))
 
 
 def written(request: Request) -> object:
@@ -158,4 +158,6 @@ def _ids_of(request: Request, name: str, *, required: bool) -> list[str]:
 def resources(request: Request) -> object:
     usages = request.operator.usages()
     strays = [Stray(pid, id_, id_) for pid, id_ in request.operator.strays()]
-    return Resources([Used(id_, **view(usage), component_id=id_) for id_, usage in usages.items()], strays)
+    return ResourcesDocument(
+        [Used(id_, **view(usage), component_id=id_) for id_, usage in usages.items()], strays
+    )

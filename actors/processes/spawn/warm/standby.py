@@ -12,7 +12,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ...channel import Channel
+from ...channel import WorkerChannel
 
 
 class Standby:
@@ -22,7 +22,7 @@ class Standby:
         OSError: too many open files; it was killed.
     """
 
-    def __init__(self, pid: int, gate: Channel) -> None:
+    def __init__(self, pid: int, gate: WorkerChannel) -> None:
         self.pid = pid
         self.is_used = False
         self._gate = gate

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ...channel import Channel, DescriptorSentError, channel_pair
+from ...channel import DescriptorSentError, WorkerChannel, channel_pair
 from ...strays import waited_for, waited_for_lock
 from ..posix_spawn import Program, start_process
 from .standby import Standby
@@ -141,7 +141,7 @@ class WarmProcess:
             except ChildProcessError:
                 return True
 
-    def _greet(self, pid: int, gate: Channel, request: bytes, descriptors: Sequence[int]) -> None:
+    def _greet(self, pid: int, gate: WorkerChannel, request: bytes, descriptors: Sequence[int]) -> None:
         """Have a new fork run a worker.
 
         Raises:

@@ -15,7 +15,7 @@ from ...scenarios.history import (
     HostResumed,
     Idled,
     Ordered,
-    ProbeAnswered,
+    ProbeAnswerHeard,
     Spawned,
     SupervisorStarted,
 )
@@ -46,7 +46,7 @@ class Liveness(Promise):
             SupervisorStarted: lambda _entry: self._failed.clear(),
             Spawned: lambda entry: self._forget(entry.worker),
             Idled: self._idled,
-            ProbeAnswered: self._answered,
+            ProbeAnswerHeard: self._answered,
             HostResumed: lambda _entry: self._unsure.update(self.facts.workers),
             Ordered: self._ordered,
             Announced: self._announced,
@@ -76,7 +76,7 @@ class Liveness(Promise):
         if entry.event == "status_changed" and entry.new == "healthy" and entry.worker is not None:
             self._failed.setdefault(entry.worker, 0)
 
-    def _answered(self, entry: ProbeAnswered) -> None:
+    def _answered(self, entry: ProbeAnswerHeard) -> None:
         if entry.worker not in self._failed:
             return
         if entry.is_good:
@@ -94,7 +94,7 @@ class Liveness(Promise):
         if enough and is_sure:
             self.by(entry.worker, entry.at, lambda: self._overlooked(entry))
 
-    def _overlooked(self, entry: ProbeAnswered) -> str | None:
+    def _overlooked(self, entry: ProbeAnswerHeard) -> str | None:
         worker = self.facts.workers[entry.worker]
         is_gone = worker.living != entry.generation or entry.generation in worker.decided
         breaker = "" if worker.spec.breaker is None else worker.spec.breaker.name

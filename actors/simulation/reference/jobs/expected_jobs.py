@@ -25,8 +25,8 @@ from ...scenarios.jobs.job_entries import (
     JobReleased,
     JobSaved,
     QueueLimited,
-    QueuePaused,
-    QueueResumed,
+    QueuePauseBegan,
+    QueuePauseEnded,
 )
 from ...scenarios.known_state import Facts
 from ..promise import EXACT_S, SETTLED_S, Deadlines, Promise
@@ -80,8 +80,8 @@ class ExpectedJobs(Promise):
             JobBegun: self._begun,
             JobSaved: self._saved,
             JobCancelAsked: self._cancel_asked,
-            QueuePaused: self._paused,
-            QueueResumed: self._resumed,
+            QueuePauseBegan: self._paused,
+            QueuePauseEnded: self._resumed,
             QueueLimited: self._limits.changed,
             JobExpired: self._expired,
             JobAnswered: self._answered,
@@ -160,10 +160,10 @@ class ExpectedJobs(Promise):
     def _begun(self, entry: JobBegun) -> None:
         self._jobs[entry.job].has_begun = True
 
-    def _paused(self, entry: QueuePaused) -> None:
+    def _paused(self, entry: QueuePauseBegan) -> None:
         self._pauses[entry.queue] = entry.until_ms
 
-    def _resumed(self, entry: QueueResumed) -> None:
+    def _resumed(self, entry: QueuePauseEnded) -> None:
         self._pauses.pop(entry.queue, None)
 
     def _is_paused(self, queue: str, wall_ms: int) -> bool:

@@ -108,14 +108,14 @@ class JobCancelAsked(HistoryEntry, frozen=True, gc=False):
     state: str
 
 
-class QueuePaused(HistoryEntry, frozen=True, gc=False):
+class QueuePauseBegan(HistoryEntry, frozen=True, gc=False, tag="QueuePaused"):
     """A queue was paused, without end or until that time of the wall clock."""
 
     queue: str
     until_ms: int | None = None
 
 
-class QueueResumed(HistoryEntry, frozen=True, gc=False):
+class QueuePauseEnded(HistoryEntry, frozen=True, gc=False, tag="QueueResumed"):
     """The pause of a queue was ended."""
 
     queue: str
@@ -146,5 +146,5 @@ JobEntry = (
 )
 """What happens to one job."""
 
-QueueEntry = QueuePaused | QueueResumed | QueueLimited
+QueueEntry = QueuePauseBegan | QueuePauseEnded | QueueLimited
 """What is set for a queue."""

@@ -27,7 +27,7 @@ from rekindle.actors.messages.internal.to_proxy import (
 )
 from rekindle.actors.messages.internal.to_supervisor import BackoffElapsed
 from rekindle.actors.ports import Receiver, Timer
-from rekindle.actors.rules.stop_ladder import Stopping, Unkillable
+from rekindle.actors.rules.stop_ladder import BeingStopped, Unkillable
 from rekindle.actors.runtime.thread_runtime import RealClock, ThreadRuntime
 from rekindle.actors.runtime.timekeeper import HeapTimer, Timekeeper
 from rekindle.actors.simulation import Phase
@@ -47,13 +47,13 @@ from rekindle.actors.simulation.scenarios.history import (
 )
 from rekindle.actors.simulation.supervisor_life import ScriptedMistakeError, is_stable
 
-from .plan import Plan, life_document
+from .plan import RealRunPlan, life_document
 
 
 class Journal:
     """The history of a real run: a file to which every process appends whole lines."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RealRunPlan) -> None:
         self._plan = plan
         self._fd = os.open(
             Path(plan.folder) / "history", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
@@ -112,7 +112,7 @@ class RecorderState(msgspec.Struct, frozen=True, kw_only=True):
 class ActorRecorder:
     """Sees every message before its actor handles it; records it, and injects faults."""
 
-    def __init__(self, plan: Plan, journal: Journal, reached: Callable[[int], None]) -> None:
+    def __init__(self, plan: RealRunPlan, journal: Journal, reached: Callable[[int], None]) -> None:
         self.clock = JumpingClock()
         self.mistakes: dict[str, int] = {}
         self.refs: dict[str, Receiver] = {}
@@ -224,7 +224,7 @@ class ActorRecorder:
                 self._journal.note(SpawnRefused(now, id_, generation, error))
             case ProcessExited(component_id=id_, generation=generation, exit=exit_) if name == "WorkerProxy":
                 self._living.discard(id_)
-                by = "supervisor" if isinstance(actor._state, Stopping | Unkillable) else "itself"
+                by = "supervisor" if isinstance(actor._state, BeingStopped | Unkillable) else "itself"
                 self._journal.note(Ended(now, id_, generation, exit_.code, exit_.signal, by))
             case StopWorkers(ids=ids, urgency=urgency) if name == "Supervisor":
                 for worker in ids or (None,):

@@ -46,7 +46,7 @@ from rekindle.persistence.store_check import is_current
 
 from .host_upgrade import PART, HostState, execute, take_over
 from .journal import ActorRecorder, Journal, RecordingRuntime
-from .plan import Plan
+from .plan import RealRunPlan
 
 BUSY_MS = 200
 """How long a commit waits for the lock of the database."""
@@ -57,7 +57,7 @@ class RecordingSystem(System):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RealRunPlan,
         store: FaultyStore,
         recorder: ActorRecorder,
         launcher: Launcher,
@@ -92,10 +92,10 @@ class RecordingSystem(System):
         return RecordingRuntime(self._recorder)
 
 
-class Host:
+class ScenarioHost:
     """Carries out the orders of the scenario."""
 
-    def __init__(self, plan: Plan, launcher: Launcher, inheritance: Inheritance | None) -> None:
+    def __init__(self, plan: RealRunPlan, launcher: Launcher, inheritance: Inheritance | None) -> None:
         self.plan = plan
         self._launcher = launcher
         self._is_upgraded = inheritance is not None
@@ -263,7 +263,7 @@ class _Receiver:
         self._take(message)
 
 
-def _opened(plan: Plan, inheritance: Inheritance | None) -> SqlStore:
+def _opened(plan: RealRunPlan, inheritance: Inheritance | None) -> SqlStore:
     """The store; after an upgrade it is waited for, as `rekindle run` does."""
     taken = None if inheritance is None else inheritance.take("store_lock", type(None))
     while True:
@@ -286,7 +286,7 @@ def _run(launcher: Launcher, inheritance: Inheritance | None) -> None:
         with open(0, "rb", buffering=0, closefd=False) as orders:
             if not orders.readline():
                 return
-    Host(Plan.read(Path(sys.argv[1])), launcher, inheritance).run()
+    ScenarioHost(RealRunPlan.read(Path(sys.argv[1])), launcher, inheritance).run()
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ class PlannedWorker(msgspec.Struct):
         return self.reports_health and all(life.cannot_be_spawned is None for life in self.lives)
 
 
-class Plan(msgspec.Struct):
+class RealRunPlan(msgspec.Struct):
     """Everything that the supervisor of a real run needs."""
 
     folder: str
@@ -83,7 +83,7 @@ class Plan(msgspec.Struct):
         (Path(self.folder) / "plan.json").write_bytes(msgspec.json.encode(self))
 
     @classmethod
-    def read(cls, folder: Path) -> Plan:
+    def read(cls, folder: Path) -> RealRunPlan:
         """The plan in a folder."""
         return msgspec.json.decode((folder / "plan.json").read_bytes(), type=cls)
 
@@ -128,11 +128,11 @@ class Plan(msgspec.Struct):
         return command(*argv, reports_health=worker.reports_health)
 
 
-def planned(scenario: Scenario, folder: Path, speed: float, *, warm: bool = False) -> Plan:
+def planned(scenario: Scenario, folder: Path, speed: float, *, warm: bool = False) -> RealRunPlan:
     """The scenario in real seconds."""
     workers = tuple(_planned(role, speed) for role in scenario.roles)
     settle_s = RolloutPolicy().settle_s / speed
-    return Plan(str(folder), speed, workers, settle_s, scenario.max_concurrent_starts, warm)
+    return RealRunPlan(str(folder), speed, workers, settle_s, scenario.max_concurrent_starts, warm)
 
 
 def _planned(role: Role, speed: float) -> PlannedWorker:
@@ -206,7 +206,7 @@ def _stop(policy: StopPolicy, speed: float) -> StopPolicy:
     )
 
 
-def life_document(behaviour: Behaviour, plan: Plan) -> dict[str, Any]:
+def life_document(behaviour: Behaviour, plan: RealRunPlan) -> dict[str, Any]:
     """The life of a scripted worker, in real seconds."""
     # The usage of a real process cannot be scripted.
     names = [each.name for each in fields(behaviour) if each.name != "usage"]

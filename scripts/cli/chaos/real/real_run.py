@@ -52,7 +52,7 @@ from rekindle.actors.simulation.virtual_run import bound_s
 from rekindle.worker.guardian import marked_processes, sweep
 
 from .journal import Journal, entries_of
-from .plan import Plan, planned
+from .plan import RealRunPlan, planned
 from .scenario_database import ScenarioDatabase
 from .supervisor_process import SupervisorProcess
 from .worker_orders import WorkerOrders, suspend
@@ -100,7 +100,7 @@ class RealRun:
         self.steps = steps
         self.speed = speed
         self.folder = folder
-        self.plan: Plan = planned(scenario, folder, speed, warm=warm)
+        self.plan: RealRunPlan = planned(scenario, folder, speed, warm=warm)
         self.plan.write()
         self.journal = Journal(self.plan)
         self.database = ScenarioDatabase(self.plan.database, folder, steps)

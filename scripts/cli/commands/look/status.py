@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...client import ControlClient, ControlError, NoSupervisorError, RequestRefusedError
+from ...client import ControlClient, ControlError, NoSupervisorError, OrderRefusedError
 from ...console.clock import now_ms
 from ...console.exits import FAILED
 from ...console.options import (
@@ -154,7 +154,7 @@ def _show_last_known(state: Path, ids: Sequence[str], words: Sequence[str], *, a
     try:
         with open_database(state, str(where)) as reader:
             report = arranged(chosen(reader.last_known(), ids), "name", words)
-    except RequestRefusedError:
+    except OrderRefusedError:
         return  # it is damaged, or belongs to another user; the missing supervisor is what matters
     if as_json:
         print_json(report)
@@ -233,14 +233,14 @@ def of_node(report: dict[str, Any], name: str | None) -> dict[str, Any]:
     """The report on the workers of one node.
 
     Raises:
-        RequestRefusedError: there is no such node.
+        OrderRefusedError: there is no such node.
     """
     if name is None:
         return report
     known = [node["name"] for node in report.get("nodes", ())]
     if name not in known:
         nodes = f"nodes: {', '.join(known)}" if known else "this supervisor is in no cluster"
-        raise RequestRefusedError(f"no node is called {name!r}; {nodes}")
+        raise OrderRefusedError(f"no node is called {name!r}; {nodes}")
     return {**report, "workers": [each for each in report["workers"] if each["node"] == name]}
 
 
@@ -248,7 +248,7 @@ def chosen(report: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     """The report on these workers, or on all of them if none is named.
 
     Raises:
-        UnknownWorkerError: a name matches no worker and no group.
+        UnknownTargetError: a name matches no worker and no group.
     """
     if not ids:
         return report

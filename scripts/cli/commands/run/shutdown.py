@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ...client import ControlError, NoSupervisorError, RequestTimeoutError
+from ...client import ControlError, NoAnswerError, NoSupervisorError
 from ...console.exits import FAILED, say
 from ...console.options import client_of, json_option, print_json, state_option
 from ...state_files import unsaved_records
@@ -38,7 +38,7 @@ def shutdown(no_wait: bool, state: Path, as_json: bool) -> None:
             client.post("/shutdown")
         except NoSupervisorError:
             pass  # it ended before it could answer
-        except RequestTimeoutError:
+        except NoAnswerError:
             say("the supervisor has not answered yet; it will shut down when it can")
         except ControlError:  # an older version without this route, or overloaded; a signal always works
             signal.pidfd_send_signal(supervisor, signal.SIGTERM)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...client import ControlError, NoSupervisorError, RequestTimeoutError
+from ...client import ControlError, NoAnswerError, NoSupervisorError
 from ...console.exits import FAILED, say
 from ...console.options import LONG_S, client_of, json_option, print_json, state_option
 
@@ -71,7 +71,7 @@ def _outcome(state: Path, number: int) -> dict[str, Any]:
             latest: dict[str, Any] = client_of(state).get("/upgrade")["detail"]
             if latest["blind_ms"] is not None and latest["number"] > number:
                 return latest
-        except (NoSupervisorError, RequestTimeoutError):
+        except (NoSupervisorError, NoAnswerError):
             if time.monotonic() > deadline:
                 raise
         if time.monotonic() > deadline:

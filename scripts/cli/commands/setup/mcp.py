@@ -93,7 +93,7 @@ def mcp(ctx: click.Context, operator: bool, propose: bool, listen: str | None, s
 
 def _serve_http(state: Path, settings: HttpSettings, *, operator: bool, propose: bool) -> None:
     from rekindle.actors.gateways.gateway_errors import GatewayError
-    from rekindle.actors.gateways.http import Role
+    from rekindle.actors.gateways.http import ClientRole
 
     from ...agents.mcp_http import serve
     from ...agents.mcp_server import server
@@ -103,8 +103,8 @@ def _serve_http(state: Path, settings: HttpSettings, *, operator: bool, propose:
     through = "mcp, operator token"
     client_of(state).get("/info")  # fail now if no supervisor runs
     servers = {
-        Role.VIEWER: server(state, operator=False, propose=False),
-        Role.OPERATOR: server(state, operator=operator, propose=propose, through=through),
+        ClientRole.VIEWER: server(state, operator=False, propose=False),
+        ClientRole.OPERATOR: server(state, operator=operator, propose=propose, through=through),
     }
     try:
         serve(state, settings, servers, lambda url: click.echo(f"Serving agents at {url} until Ctrl-C"))

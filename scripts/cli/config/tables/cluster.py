@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rekindle.actors.spec.policies.group import GroupExhausted
 
-from ..file_tables import Cluster, Given, arguments
+from ..file_tables import ClusterSettings, Given, arguments
 from ..model import WorkerTable
 from ..paths import absolute
 from ..problems import ConfigFinding
@@ -20,19 +20,19 @@ NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
 
 
-def cluster_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> Cluster | None:
+def cluster_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> ClusterSettings | None:
     """The settings of the node; None if the file has no `[cluster]`."""
     if "cluster" not in file:
         return None
     table = file["cluster"]
-    values = arguments(Cluster, table)
+    values = arguments(ClusterSettings, table)
     values["node"] = values.get("node") or socket.gethostname()
     if values.get("secret_file") is not None:
         try:
             values["secret_file"] = str(absolute(values["secret_file"], folder))
         except ValueError as error:
             findings.append(ConfigFinding(("cluster", "secret_file"), str(error), table["secret_file"]))
-    cluster = Cluster(**values)
+    cluster = ClusterSettings(**values)
     findings += _findings(cluster, table)
     if not file.get("database", "").startswith("postgres"):
         reason = "must be postgresql://… in a cluster: all nodes need to reach it"
@@ -40,7 +40,7 @@ def cluster_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> Clus
     return cluster
 
 
-def _findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
+def _findings(cluster: ClusterSettings, table: Given) -> Iterator[ConfigFinding]:
     if not NODE_NAME.fullmatch(cluster.name):
         reason = "must be a name of letters, digits, dots, dashes and underscores"
         yield ConfigFinding(("cluster", "name"), reason, cluster.name)
@@ -56,7 +56,7 @@ def _findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
             yield ConfigFinding(("cluster", "capacity", name), "must be 0 or more", amount)
 
 
-def _engine_findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
+def _engine_findings(cluster: ClusterSettings, table: Given) -> Iterator[ConfigFinding]:
     if cluster.engine != "ray":
         for key in ("join", "ray_port"):
             if key in table:
@@ -72,7 +72,7 @@ def _engine_findings(cluster: Cluster, table: Given) -> Iterator[ConfigFinding]:
             yield ConfigFinding(("cluster", "join"), reason, address)
 
 
-def address_problem(cluster: Cluster) -> str | None:
+def address_problem(cluster: ClusterSettings) -> str | None:
     """Why it cannot listen there; None if it can."""
     found = _ADDRESS.fullmatch(cluster.listen)
     if found is None or int(found["port"]) > 65535:
@@ -91,7 +91,7 @@ def address_problem(cluster: Cluster) -> str | None:
 
 
 def misfits(
-    cluster: Cluster | None, file: Given, groups: Mapping[str, WorkerTable], together: GroupTables
+    cluster: ClusterSettings | None, file: Given, groups: Mapping[str, WorkerTable], together: GroupTables
 ) -> Iterator[ConfigFinding]:
     """What a file with `[cluster]` may not have, and what has no effect without it."""
     for group in groups.values():

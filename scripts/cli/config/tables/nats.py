@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actors.gateways.gateway_errors import GatewaySettingsError
-from rekindle.actors.gateways.settings.nats_settings import Commands, Login, NatsSettings, Tls
+from rekindle.actors.gateways.settings.nats_settings import Login, NatsCommands, NatsSettings, Tls
 from rekindle.actors.spec.validation import settings_of
 
 from ..file_tables import Given, arguments, as_table, is_table, keys_of
@@ -27,7 +27,7 @@ def nats_of(file: Given, folder: Path, findings: list[ConfigFinding]) -> NatsSet
         return {key: str(value) if key in _PATHS else value for key, value in given.items()}
 
     values = arguments(NatsSettings, table) | {
-        "commands": Commands(**arguments(Commands, table)),
+        "commands": NatsCommands(**arguments(NatsCommands, table)),
         "login": Login(**nested("login")),
         "tls": Tls(**nested("tls")),
     }
@@ -51,7 +51,7 @@ def _set(table: dict[str, Any]) -> dict[str, Any]:
 
 def _finding(table: Given, field: str, reason: str) -> ConfigFinding:
     if field.startswith("commands."):
-        field = settings_of(Commands)[field.removeprefix("commands.")].key
+        field = settings_of(NatsCommands)[field.removeprefix("commands.")].key
     known = keys_of(NatsSettings).get(field)
     value = NOTHING if known is None or is_table(known.hint) else table.get(field, NOTHING)
     return ConfigFinding(("nats", *field.split(".")), reason, value)

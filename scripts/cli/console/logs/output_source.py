@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...client import ControlClient, ControlError, InvalidRequestError, NoSupervisorError, path_of
+from ...client import ControlClient, ControlError, InvalidArgumentsError, NoSupervisorError, path_of
 from ..clock import now_ms
 from ..exits import say
 from ..options import Where
@@ -71,7 +71,7 @@ class OutputSource:
         """Look for the workers.
 
         Raises:
-            UnknownWorkerError: a name means no worker.
+            UnknownTargetError: a name means no worker.
             NoSupervisorError: no supervisor runs, and there are no log files.
         """
         self._client = client
@@ -159,7 +159,7 @@ class OutputSource:
         try:
             answer = self._client.get(_path(self._in_memory, after=after))
         except ControlError as error:
-            if isinstance(error, InvalidRequestError):
+            if isinstance(error, InvalidArgumentsError):
                 raise
             time.sleep(AGAIN_S)  # the supervisor is stopping, busy or not started yet
             return run, after

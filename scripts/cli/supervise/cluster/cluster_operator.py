@@ -33,7 +33,7 @@ from rekindle.actors.views.timeline import Timeline
 from rekindle.actors.views.worker_history import WorkerHistory
 
 from ...config.tables.wishes import declared
-from ..fleet import Fleet
+from ..fleet import SupervisedFleet
 from .node_link import NodeLink
 from .order_desk import OrderDesk
 from .remote_looks import RemoteLooks, Whereabouts
@@ -51,7 +51,7 @@ class ClusterMembership(NamedTuple):
 class ClusterOperator:
     """The `Operator` of a node; what is not said here, its own supervisor answers."""
 
-    def __init__(self, own: Fleet, file: Path) -> None:
+    def __init__(self, own: SupervisedFleet, file: Path) -> None:
         self._own, self._file = own, file
         self.membership: ClusterMembership | None = None
         """Until the database of the cluster has answered for the first time, the node is by itself."""

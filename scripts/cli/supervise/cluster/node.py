@@ -39,9 +39,9 @@ from rekindle.persistence.cluster.shared_jobs import SharedJobs
 from rekindle.persistence.store import SqlStore
 
 from ...config import Config
-from ...config.file_tables import Cluster
+from ...config.file_tables import ClusterSettings
 from ...config.tables.wishes import spec_of
-from ..fleet import Fleet
+from ..fleet import SupervisedFleet
 from .cluster_operator import ClusterMembership, ClusterOperator
 from .node_engine import engine_of
 from .node_fleet import NodeFleet
@@ -82,7 +82,12 @@ class ClusterNode:
     """The actors of the cluster on this machine."""
 
     def __init__(
-        self, fleet: Fleet, config: Config, journal: Store, jobs: SharedJobs, operator: ClusterOperator
+        self,
+        fleet: SupervisedFleet,
+        config: Config,
+        journal: Store,
+        jobs: SharedJobs,
+        operator: ClusterOperator,
     ) -> None:
         """Join the cluster; what is assigned to this node begins to run.
 
@@ -128,7 +133,9 @@ class ClusterNode:
         assert self._agent is not None
         return self._agent
 
-    def _start(self, fleet: Fleet, config: Config, journal: Store, machine: Node, settings: Cluster) -> None:
+    def _start(
+        self, fleet: SupervisedFleet, config: Config, journal: Store, machine: Node, settings: ClusterSettings
+    ) -> None:
         clock, times = BootClock(), terms(settings.lease_s)
         note = self._note = LeaseNote(config.state_dir / LEASE_UNTIL)
         courier = self._runtime.start(
@@ -232,7 +239,7 @@ def _see_cluster(database: str, name: str, secret: str, node_id: str) -> None:
             return
 
 
-def _secret(settings: Cluster) -> str:
+def _secret(settings: ClusterSettings) -> str:
     return "" if settings.secret_file is None else read_secret(Path(settings.secret_file))
 
 
@@ -250,7 +257,7 @@ def shared_jobs(config: Config, store: Store) -> SharedJobs:
     return jobs
 
 
-def _machine(config: Config, settings: Cluster, address: str, run: str) -> Node:
+def _machine(config: Config, settings: ClusterSettings, address: str, run: str) -> Node:
     id_ = _node_id(config.state_dir)
     return Node(
         id=id_,

@@ -15,7 +15,7 @@ from rekindle.actors.gateways.ray.ray_engine import RayEngine
 from rekindle.actors.gateways.ray.ray_node import RayNode, attached_link
 from rekindle.actors.ports import Receiver
 
-from ...config.file_tables import Cluster
+from ...config.file_tables import ClusterSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,11 @@ class NodeEngine:
 
 
 def engine_of(
-    settings: Cluster, secret: str, machine: Node, state_dir: Path, receiver: Callable[[], Receiver | None]
+    settings: ClusterSettings,
+    secret: str,
+    machine: Node,
+    state_dir: Path,
+    receiver: Callable[[], Receiver | None],
 ) -> NodeEngine:
     """Put the engine of a node together.
 
@@ -49,7 +53,7 @@ def engine_of(
     return NodeEngine(engine, specs, engine.close)
 
 
-def ray_node(settings: Cluster, secret: str, machine: Node, state_dir: Path) -> RayNode:
+def ray_node(settings: ClusterSettings, secret: str, machine: Node, state_dir: Path) -> RayNode:
     """The Ray that this machine runs; a file without `join` is that of the head."""
     head = next(filter(is_reached, settings.join), "".join(settings.join[:1]))
     return RayNode(

@@ -9,13 +9,13 @@ from rekindle.actors.facts.records import DeathRecord
 from rekindle.actors.ports import Store
 from rekindle.persistence.cluster.shared_jobs import SharedJobs
 
-from ..fleet import Fleet, Summary
+from ..fleet import Summary, SupervisedFleet
 
 LATEST_DEATHS = 1000
 """Of one worker, among which the end of a job's process is found."""
 
 
-class NodeFleet(Fleet):
+class NodeFleet(SupervisedFleet):
     """A fleet whose workers are those that the cluster assigns to this node."""
 
     def share_jobs(self, shared: SharedJobs, journal: Store) -> None:

@@ -18,10 +18,10 @@ from rekindle.actors.gateways.ray.ray_node import TOKEN_NAME, token, token_envir
 from rekindle.actors.gateways.secret_file import read_secret
 from rekindle.actors.gateways.settings.ray_attachment import Attachment
 
-from ...config.file_tables import Cluster
+from ...config.file_tables import ClusterSettings
 
 
-def check_ray(settings: Cluster, state_dir: Path) -> None:
+def check_ray(settings: ClusterSettings, state_dir: Path) -> None:
     """Ask the head, if this machine has not got it, whether it takes us. A head that is away may come back.
 
     Raises:

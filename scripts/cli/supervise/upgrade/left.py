@@ -16,7 +16,7 @@ from rekindle.actors.messages import SupervisorUpgraded, UpgradeFailed
 from rekindle.actors.processes.spawn.launcher import Launcher
 
 from ...config import Config
-from ..fleet import Fleet
+from ..fleet import SupervisedFleet
 from ..platform.signals import HELD, MOST_AT_ONCE, SignalPipe, set_handlers
 from .program import go_back
 from .runner_state import ALERTS, RUNNER, RunnerState, StoreLock
@@ -117,7 +117,7 @@ class OwnEstate:
             if self._is_current and self.inheritance is not None:
                 go_back(self.inheritance.document, reason)
 
-    def go_on(self, fleet: Fleet) -> None:
+    def go_on(self, fleet: SupervisedFleet) -> None:
         """Take over the processes, if any were left; from then on the document is out of date."""
         if self.inheritance is not None:
             with self._choosing:
@@ -127,7 +127,7 @@ class OwnEstate:
             fleet.go_on()
             self._blind_ms = round((time.monotonic() - self.inheritance.document.at) * 1000)
 
-    def become_ready(self, fleet: Fleet, desk: UpgradeDesk | None) -> None:
+    def become_ready(self, fleet: SupervisedFleet, desk: UpgradeDesk | None) -> None:
         """Everything that was left is in use: say so."""
         assert self.inheritance is not None
         self._ready.set()

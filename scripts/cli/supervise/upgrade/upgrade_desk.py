@@ -28,7 +28,7 @@ from rekindle.actors.processes.run_tool import run_tool
 from rekindle.actors.processes.spawn.launcher import Launcher
 from rekindle.persistence.store import SqlStore
 
-from ..fleet import Fleet
+from ..fleet import SupervisedFleet
 from ..platform.signals import Handling
 from ..platform.state_lock import StateLock
 from .dry_start import ANSWER
@@ -59,7 +59,7 @@ class UpgradeDesk:
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: SupervisedFleet,
         launcher: Launcher,
         store: object,
         lock: StateLock,

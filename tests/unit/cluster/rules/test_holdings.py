@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase
+from rekindle.actors.cluster.facts.tenures import Assignment, TenurePhase
 from rekindle.actors.cluster.rules.holdings import Holdings, Todo, given_back, started, stopped, todo
 
 
-def an_assignment(epoch: int = 5, phase: Phase = Phase.PLACED) -> Assignment:
+def an_assignment(epoch: int = 5, phase: TenurePhase = TenurePhase.PLACED) -> Assignment:
     return Assignment(component_id="w", epoch=epoch, node_id="n", phase=phase)
 
 
 RUNS = started(Holdings(), "w", 5)
 GAVE_BACK = given_back(Holdings(), "w", 5)
-PLACED, RELEASING, LATER = an_assignment(), an_assignment(phase=Phase.RELEASING), an_assignment(6)
+PLACED, RELEASING, LATER = an_assignment(), an_assignment(phase=TenurePhase.RELEASING), an_assignment(6)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.nodes import Node, NodeState
-from rekindle.actors.cluster.facts.tenures import Phase
+from rekindle.actors.cluster.facts.tenures import TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.placement import copies, plan
 from rekindle.actors.spec.deployment.place_policy import PlacePolicy
@@ -83,7 +83,7 @@ def test_a_worker_that_should_not_run_is_not_placed(wanted: Wanted) -> None:
 
 
 def test_a_worker_that_is_being_released_is_not_placed() -> None:
-    assert placed(fleet([A, B], [wish("web:0")], {"web:0": "a"}, {"web:0": Phase.RELEASING})) == {}
+    assert placed(fleet([A, B], [wish("web:0")], {"web:0": "a"}, {"web:0": TenurePhase.RELEASING})) == {}
 
 
 # ── reasons ──────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.nodes import NodeState
-from rekindle.actors.cluster.facts.tenures import Phase, Tenure
+from rekindle.actors.cluster.facts.tenures import Tenure, TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
 from rekindle.actors.cluster.rules.placement import plan
@@ -72,17 +72,17 @@ def test_a_worker_of_a_group_whose_node_does_not_take_it_waits_there() -> None:
 def test_a_group_leaves_a_draining_node_as_a_whole_and_is_placed_when_the_last_has_ended() -> None:
     found = fleet([node("a", NodeState.DRAINING), B], SHOP, ON_A)
     assert set(released(found)) == set(ON_A)
-    leaving = fleet([node("a", NodeState.DRAINING), B], SHOP, {"db:0": "a"}, {"db:0": Phase.RELEASING})
+    leaving = fleet([node("a", NodeState.DRAINING), B], SHOP, {"db:0": "a"}, {"db:0": TenurePhase.RELEASING})
     assert placed(leaving) == {}
     assert placed(with_changes(leaving, releases(found))) == dict.fromkeys(ON_A, "b")
 
 
 def test_an_operators_move_of_one_worker_moves_its_group() -> None:
-    found = fleet([A, B, C], SHOP, ON_A, {"web:0": Phase.RELEASING})
+    found = fleet([A, B, C], SHOP, ON_A, {"web:0": TenurePhase.RELEASING})
     moved = replace(found.assignments["web:0"], target="c")
     found = replace(found, assignments={**found.assignments, "web:0": moved})
     assert released(found) == {"db:0": "c", "api:0": "c"}
-    given_back = replace(moved, node_id=None, phase=Phase.UNPLACED)
+    given_back = replace(moved, node_id=None, phase=TenurePhase.UNPLACED)
     found = replace(found, assignments={**found.assignments, "web:0": given_back})
     assert placed(found) == {}
     after = with_changes(found, releases(found))
@@ -142,8 +142,8 @@ def _ready(found: Fleet, epoch: int) -> Fleet:
     return replace(found, tenures={"db:0": ready})
 
 
-@pytest.mark.parametrize("phase", [Phase.RELEASING, Phase.UNPLACED])
-def test_a_service_without_a_place_is_not_ready(phase: Phase) -> None:
-    on = {"db:0": "a"} if phase is Phase.RELEASING else {}
+@pytest.mark.parametrize("phase", [TenurePhase.RELEASING, TenurePhase.UNPLACED])
+def test_a_service_without_a_place_is_not_ready(phase: TenurePhase) -> None:
+    on = {"db:0": "a"} if phase is TenurePhase.RELEASING else {}
     found = fleet([A], [APP, SERVER, replace(MIGRATE, wanted=Wanted.DONE)], on, {"db:0": phase})
     assert "app:0" not in placed(_ready(found, epoch=5))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.nodes import NodeState
-from rekindle.actors.cluster.facts.tenures import Phase
+from rekindle.actors.cluster.facts.tenures import TenurePhase
 from rekindle.actors.cluster.facts.wishes import Wanted, Wish
 from rekindle.actors.cluster.rules.fleet import Fleet
 from rekindle.actors.cluster.rules.placement import plan
@@ -68,7 +68,7 @@ def test_a_rebalancing_shows_all_of_its_moves_and_leaves_a_group_that_misses_a_c
 
 
 def test_a_copy_that_is_on_its_way_counts_as_absent() -> None:
-    found = fleet([DRAINING, B], copies_of("web", 3), THREE_ON_A, {"web:0": Phase.RELEASING})
+    found = fleet([DRAINING, B], copies_of("web", 3), THREE_ON_A, {"web:0": TenurePhase.RELEASING})
     assert released(found) == []
 
 
@@ -152,7 +152,7 @@ def test_a_worker_without_a_wish_is_released() -> None:
 
 def test_a_wish_is_removed_when_its_worker_was_given_back() -> None:
     gone = wish("web:0", wanted=Wanted.GONE)
-    assert removals(fleet([A], [gone], {"web:0": "a"}, {"web:0": Phase.RELEASING})) == ()
+    assert removals(fleet([A], [gone], {"web:0": "a"}, {"web:0": TenurePhase.RELEASING})) == ()
     assert [each.component_id for each in removals(fleet([A], [gone]))] == ["web:0"]
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.looks import ClusterLook
 from rekindle.actors.cluster.facts.nodes import Node, NodeState
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase
+from rekindle.actors.cluster.facts.tenures import Assignment, TenurePhase
 from rekindle.actors.cluster.views.cluster_changes import SeenCluster, changes, watched
 from rekindle.actors.messages import (
     ClusterEvent,
@@ -36,7 +36,7 @@ LOST, LEFT = NodeState.LOST, NodeState.LEFT
 
 
 def at(node_id: str | None, since_s: float = 0.0, reason: str = "r") -> Assignment:
-    phase = Phase.UNPLACED if node_id is None else Phase.PLACED
+    phase = TenurePhase.UNPLACED if node_id is None else TenurePhase.PLACED
     since_ms = NOW_MS - round(since_s * 1000)
     return Assignment(component_id="w", node_id=node_id, phase=phase, reason=reason, since_ms=since_ms)
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from rekindle.actors.cluster.facts.looks import ClusterLook, NodeReport
 from rekindle.actors.cluster.facts.nodes import NodeState
-from rekindle.actors.cluster.facts.tenures import Assignment, Phase
+from rekindle.actors.cluster.facts.tenures import Assignment, TenurePhase
 from rekindle.actors.cluster.views.whole_cluster import NO_BUDGET, lasting, nodes, whole
 from rekindle.actors.facts.health_status import ShownStatus
 from rekindle.actors.messages import StatusReport, WorkerStatus
@@ -35,7 +35,7 @@ def status(component_id: str, **fields: object) -> WorkerStatus:
 
 
 def placed(component_id: str, node_id: str | None, reason: str = "") -> Assignment:
-    phase = Phase.UNPLACED if node_id is None else Phase.PLACED
+    phase = TenurePhase.UNPLACED if node_id is None else TenurePhase.PLACED
     return Assignment(component_id=component_id, epoch=5, node_id=node_id, phase=phase, reason=reason)
 
 

@@ -15,13 +15,13 @@ from rekindle.actors.rules.worker_health.health import advance, clamp_recovery, 
 from rekindle.actors.rules.worker_health.health_states import (
     Dead,
     Elapsed,
-    Failed,
     GivenUp,
     Granted,
     HealthChange,
     Healthy,
     Launched,
     Lost,
+    MarkedFailed,
     Pending,
     Recovering,
     Reported,
@@ -212,7 +212,7 @@ def test_hm_17_a_closed_channel_is_one_death_from_every_living_state(state: Stat
     assert worker.changes == [(1, HealthChange(state.status, Status.DEAD, Cause.CHANNEL_CLOSED))]
 
 
-@pytest.mark.parametrize("state", [Dead(), Failed()])
+@pytest.mark.parametrize("state", [Dead(), MarkedFailed()])
 def test_hm_18_a_closed_channel_of_the_dead_or_failed_is_nothing(state: State) -> None:
     step = advance(state, EOF_SEEN, STEADY, 1)
     assert (step.state, step.change) == (state, None)
@@ -295,7 +295,7 @@ def test_only_continuous_health_is_counted_as_healthy_time() -> None:
 # ── Every state and every trigger ────────────────────────────────────────────────────────
 
 NOW = 10.0
-P, H, U, R, D, F = Pending(8), Healthy(3, 8), Unhealthy(2, 1), Recovering(4, 34), Dead(), Failed()
+P, H, U, R, D, F = Pending(8), Healthy(3, 8), Unhealthy(2, 1), Recovering(4, 34), Dead(), MarkedFailed()
 TABLE: dict[str, tuple[Trigger, tuple[State, State, State, State, State, State]]] = {
     # from: pending, healthy, unhealthy, recovering, dead, failed
     "healthy frame": (HEALTHY, (Healthy(10, 10), Healthy(3, 10), Healthy(10, 10), Healthy(10, 10), D, F)),

@@ -83,13 +83,15 @@ def _moved(desk: ClusterDesk) -> list[dict[str, str]]:
 
 def _settled(desk: ClusterDesk, ids: set[str]) -> dict[str, str]:
     """Wait until these workers are placed; those that no node takes, and why."""
-    from rekindle.actors.cluster.facts.tenures import Phase
+    from rekindle.actors.cluster.facts.tenures import TenurePhase
     from rekindle.actors.cluster.rules.fleet import fleet
     from rekindle.actors.cluster.rules.worker_moves import homeless
 
     while True:
         found = fleet(desk.read())
-        left = {id_ for id_ in ids & found.wishes.keys() if found.assignments[id_].phase is not Phase.PLACED}
+        left = {
+            id_ for id_ in ids & found.wishes.keys() if found.assignments[id_].phase is not TenurePhase.PLACED
+        }
         unplaced = homeless(found)
         if left <= unplaced.keys():
             return {id_: unplaced[id_] for id_ in left}

@@ -49,7 +49,7 @@ def document(
     name: str, read: ClusterRead, counts: dict[str, int], leader: str | None = None, database: str = ""
 ) -> dict[str, Any]:
     """The state of a cluster as JSON; `leader`: the id of the node whose coordinator acts."""
-    from rekindle.actors.cluster.facts.tenures import Phase
+    from rekindle.actors.cluster.facts.tenures import TenurePhase
 
     names = {node.id: node.name for node in read.nodes}
     rulings = {each.node_id: each for each in read.rulings}
@@ -63,7 +63,7 @@ def document(
         "cluster": name,
         "leader": None if leader is None else names.get(leader, leader),
         "database": database,
-        "unplaced": sum(each.phase is Phase.UNPLACED for each in read.assignments),
+        "unplaced": sum(each.phase is TenurePhase.UNPLACED for each in read.assignments),
         "nodes": [
             {**_node(node, read.now_ms, many[node.id]), **_case(rulings.get(node.id))} for node in read.nodes
         ],
