@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Select, inspect, select
 
 from rekindle.actors.errors import StoreTooNewError
 from rekindle.actors.facts.records import DeathRecord
@@ -14,13 +15,6 @@ from .database.read_only_engine import read_only_engine
 from .schema.migrate import REVISIONS, revision_of
 from .schema.tables import DEATH
 from .sql.decoding import death_record
-
-# The columns of the first revision, which all later ones have: an older store needs no upgrade to be read.
-_COLUMNS = (
-    *(DEATH.c.id, DEATH.c.component_id, DEATH.c.generation, DEATH.c.died_at_wall_ms, DEATH.c.cause),
-    *(DEATH.c.exit_code, DEATH.c.signal, DEATH.c.uptime_ms, DEATH.c.job),
-    *(DEATH.c.action, DEATH.c.reason, DEATH.c.delay_ms),
-)
 
 
 def recorded_deaths(
@@ -40,12 +34,18 @@ def recorded_deaths(
         StoreError: the address is invalid.
     """
     engine, name = read_only_engine(os.fspath(where))
-    statement = select(*_COLUMNS).where(DEATH.c.component_id == component_id)
-    statement = statement.order_by(DEATH.c.generation.desc()).limit(limit)
     with translated(name), engine.connect() as connection:
         revision = revision_of(connection)
         if revision is None:
             return ()
         if revision not in REVISIONS:
             raise StoreTooNewError(f"the store {name} was written by a newer Rekindle (revision {revision})")
-        return tuple(death_record(row) for row in connection.execute(statement))
+        deaths = _columns(connection).where(DEATH.c.component_id == component_id)
+        found = connection.execute(deaths.order_by(DEATH.c.generation.desc()).limit(limit))
+        return tuple(death_record(row) for row in found)
+
+
+def _columns(connection: Connection) -> Select[*tuple[Any, ...]]:
+    """The columns that this store has: an older one is read as it is, without an upgrade."""
+    stored = {column["name"] for column in inspect(connection).get_columns(DEATH.name)}
+    return select(*(column for column in DEATH.columns if column.name in stored))

@@ -99,24 +99,16 @@ def lost_lives(rows: Iterable[Any], died: Mapping[str, int], seen_at: int) -> tu
     )
 
 
+_DEATH_FIELDS = frozenset(DeathRecord.__struct_fields__)
+
+
 def death_record(row: Any) -> DeathRecord:
-    """The record of a death row, with the fields that the row has."""
-    return DeathRecord(
-        component_id=row.component_id,
-        generation=row.generation,
-        died_at_wall_ms=row.died_at_wall_ms,
-        cause=_CAUSES.get(row.cause, Cause.UNKNOWN),
-        exit_code=row.exit_code,
-        signal=row.signal,
-        uptime_ms=row.uptime_ms,
-        job=job_from(row.job),
-        action=_ACTIONS.get(row.action, Action.NONE),
-        reason=row.reason,
-        delay_ms=row.delay_ms,
-        # A store of an older revision does not have these columns.
-        work_item=getattr(row, "work_item", None),
-        released=getattr(row, "released", None),
-    )
+    """The record of a death row, with the columns that it has: an older store has fewer."""
+    values = {name: value for name, value in row._mapping.items() if name in _DEATH_FIELDS}
+    values["cause"] = _CAUSES.get(row.cause, Cause.UNKNOWN)
+    values["action"] = _ACTIONS.get(row.action, Action.NONE)
+    values["job"] = job_from(row.job)
+    return DeathRecord(**values)
 
 
 def event_record(row: Any) -> EventRecord:

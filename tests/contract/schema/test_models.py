@@ -1,16 +1,18 @@
-"""The typed models and the tables say the same."""
+"""Every table has a model, whose attributes are the columns."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pytest
-from sqlalchemy.orm import Mapper
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import Mapper, Session
 
-from rekindle.persistence.schema.models import Model
+from rekindle.actors.facts.records import EventRecord
+from rekindle.persistence import open_store
+from rekindle.persistence.schema.models import EventRow, Model
 from rekindle.persistence.schema.tables import METADATA
 
 MAPPERS = sorted(Model.registry.mappers, key=lambda mapper: mapper.class_.__name__)
@@ -21,11 +23,21 @@ def test_every_table_has_a_model() -> None:
 
 
 @pytest.mark.parametrize("mapper", MAPPERS, ids=lambda mapper: mapper.class_.__name__)
-def test_a_model_has_the_types_of_its_table(mapper: Mapper[Model]) -> None:
-    hints = get_type_hints(mapper.class_)
-    for column in mapper.columns:
-        (said,) = get_args(hints[column.name])
-        assert said == (column.type.python_type | None if column.nullable else column.type.python_type)
+def test_the_attributes_of_a_model_are_the_columns_of_its_table(mapper: Mapper[Model]) -> None:
+    assert list(mapper.column_attrs.keys()) == [column.name for column in mapper.local_table.columns]
+    assert mapper.class_.__doc__
+
+
+def test_a_host_queries_a_model_by_its_attributes(tmp_path: Path) -> None:
+    where = tmp_path / "rekindle.db"
+    store = open_store(where)
+    store.commit([EventRecord(id=1, at_wall_ms=5, type="worker_started", component_id="a", payload="{}")])
+    store.close()
+    engine = create_engine(f"sqlite:///{where}")
+    with Session(engine) as session:
+        (row,) = session.scalars(select(EventRow).where(EventRow.at_wall_ms == 5))
+        assert (row.id, row.component_id) == (1, "a")
+    engine.dispose()
 
 
 def test_a_store_does_without_the_orm(tmp_path: Path) -> None:
