@@ -16,25 +16,27 @@ from typing import Any
 import click
 import pytest
 from msgspec.structs import replace
-from tests.chaos.cluster.clusters import at_random
+from tests.chaos.cluster.cluster_aims import (
+    Aim,
+    answer_after_a_pause,
+    clock_set_back,
+    clock_set_forward,
+    cordon_while_placing,
+    directed,
+    late_testimony,
+    list_that_is_not_stored,
+    member_returns,
+    member_returns_as_a_new_life,
+    one_loses_the_database,
+    testimony_without_answer,
+    two_of_three_lose_the_database,
+    words,
+)
 
 from rekindle.actors.cluster.facts.tenures import Tenure, TenurePhase
 from rekindle.actors.cluster.rules import holdings, lease, promise_exchange, silence, tenure_counters
 from rekindle.actors.cluster.rules.lease import Lease
 from rekindle.actors.simulation.cluster import cluster_tables, virtual_host
-from rekindle.actors.simulation.cluster.cluster_moves import (
-    ClusterMove,
-    ClusterScenario,
-    ClusterStep,
-    Cordon,
-    CutDatabase,
-    KillAgent,
-    KillNode,
-    LoseAnswers,
-    PauseNode,
-    SetDatabaseClock,
-    SlowDatabase,
-)
 from rekindle.actors.simulation.cluster.cluster_rules import (
     CARRIED,
     COUNTERS,
@@ -51,8 +53,6 @@ from rekindle.actors.simulation.cluster.cluster_tables import ClusterTables
 from rekindle.actors.simulation.cluster.virtual_node import VirtualNode
 
 Patch = pytest.MonkeyPatch
-Aim = Callable[[int, random.Random], ClusterScenario]
-"""The scenario of a seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,169 +215,57 @@ def gives_each_start_the_same_token(patch: Patch) -> None:
 # ── where each rule matters ──────────────────────────────────────────────────────────────
 
 
-def words(*allowed: str, moves: int = 10) -> Aim:
-    """Moves of these kinds, drawn by the seed."""
-    return lambda seed, chance: at_random(seed, moves, allowed)
-
-
-def directed(nodes: int, aim: Callable[[random.Random], tuple[tuple[float, ClusterMove], ...]]) -> Aim:
-    """Moves in an order that matters, at times that the seed varies."""
-
-    def made(seed: int, chance: random.Random) -> ClusterScenario:
-        steps = tuple(ClusterStep(at, move) for at, move in sorted(aim(chance), key=lambda each: each[0]))
-        return ClusterScenario(f"seed {seed}", nodes=nodes, lasts_s=40.0, steps=steps)
-
-    return made
-
-
-def _clock_set_back(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """The answer to the first renewal after the jump is lost, and two of three nodes lose the database."""
-    cut = 10.0 + chance.uniform(0.3, 0.8)
-    return (
-        (10.0, SetDatabaseClock(-5.0)),
-        (10.0, LoseAnswers(1.0, 0.8)),
-        (cut, CutDatabase("n1", 20.0)),
-        (cut, CutDatabase("n2", 20.0)),
-    )
-
-
-def _testimony_without_answer(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """The last testimony of a member is applied, its answer is lost, and it loses the database."""
-    cut = 10.0 + chance.uniform(2.6, 4.0)
-    return (
-        (10.0, CutDatabase("n1", 25.0)),
-        (cut - 0.6, LoseAnswers(1.0, 0.6)),
-        (cut, CutDatabase("n2", 20.0)),
-    )
-
-
-def _member_returns(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """Two of three nodes lose the database; one of them gets it back soon."""
-    return (
-        (10.0, CutDatabase("n1", 25.0)),
-        (10.0 + chance.uniform(-0.5, 0.5), CutDatabase("n2", chance.uniform(5.0, 9.0))),
-    )
-
-
-def _member_returns_as_a_new_life(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """The same, and the agent of the member that returns is a new one, which has forgotten its promise."""
-    back = 10.0 + chance.uniform(5.0, 9.0)
-    return (
-        (10.0, CutDatabase("n1", 25.0)),
-        (10.0, CutDatabase("n2", back - 10.0)),
-        (back + chance.uniform(0.0, 0.3), KillAgent("n2", 0.02)),
-    )
-
-
-def _list_that_is_not_stored(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """A node learns of a third one and loses the database, before it has stored the longer list."""
-    cut = 22.0 + chance.uniform(0.1, 1.0)
-    return (
-        (10.0, KillNode("n3", 12.0)),
-        (cut, CutDatabase("n1", 15.0)),
-        (22.0 + chance.uniform(0.3, 1.0), CutDatabase("n3", 15.0)),
-    )
-
-
-def _late_testimony(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """A testimony is sent into a cut cable, and arrives after its author has promised."""
-    return (
-        (10.0, CutDatabase("n1", 25.0)),
-        (10.0 + chance.uniform(-0.5, 0.5), CutDatabase("n2", chance.uniform(4.0, 9.0))),
-    )
-
-
-def _clock_set_forward(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """By the clock of the database the lease of a node that has just lost it is long over."""
-    return (
-        (10.0, SetDatabaseClock(3600.0)),
-        (10.0 + chance.uniform(-0.5, 0.5), CutDatabase("n1", 15.0)),
-    )
-
-
-def _two_of_three_lose_the_database(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """They keep each other's leases, and the third one reaches the database."""
-    return (
-        (10.0, CutDatabase("n1", 20.0)),
-        (10.0 + chance.uniform(0.0, 0.3), CutDatabase("n2", 20.0)),
-    )
-
-
-def _one_loses_the_database(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """It has no promise but its own."""
-    return ((10.0 + chance.uniform(0.0, 0.5), CutDatabase("n1", 20.0)),)
-
-
-def _cordon_while_placing(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """A node is cordoned after a coordinator has read that it is up, and before the worker is placed."""
-    return (
-        (8.0, SlowDatabase(0.8, 20.0)),
-        (10.0, KillNode("n1", 20.0)),
-        *((at + chance.uniform(0.0, 0.7), Cordon("n2", 0.5)) for at in (14.0, 15.0, 16.0, 17.0, 18.0)),
-    )
-
-
-def _answer_after_a_pause(chance: random.Random) -> tuple[tuple[float, ClusterMove], ...]:
-    """A machine pauses with an answer under way, and handles it when it goes on, cut off."""
-    at, for_s = 10.0 + chance.uniform(0.0, 0.5), chance.uniform(3.0, 5.0)
-    return (
-        (9.0, SlowDatabase(0.4, 1.5)),
-        (at, PauseNode("n1", for_s)),
-        (at + 0.6, CutDatabase("n1", 15.0)),
-    )
-
-
 CLUSTER_MUTANTS: tuple[ClusterMutant, ...] = (
     ClusterMutant(
         "right counted from the answer",
         counts_its_right_from_the_answer,
         OVERLAP,
-        directed(3, _answer_after_a_pause),
+        directed(3, answer_after_a_pause),
     ),
     ClusterMutant("no guardian", has_no_guardian, OVERLAP, words("freeze_agent")),
     ClusterMutant("no fence", does_not_fence, RECOVERY, words("cut_node", "freeze_agent")),
-    ClusterMutant("late renewals", applies_late_renewals, OVERLAP, directed(3, _late_testimony)),
-    ClusterMutant("lease set back", sets_a_lease_back, OVERLAP, directed(3, _clock_set_back)),
+    ClusterMutant("late renewals", applies_late_renewals, OVERLAP, directed(3, late_testimony)),
+    ClusterMutant("lease set back", sets_a_lease_back, OVERLAP, directed(3, clock_set_back)),
     ClusterMutant(
         "database's clock",
         trusts_the_clock_of_the_database,
         OVERLAP,
-        directed(3, _clock_set_forward),
+        directed(3, clock_set_forward),
     ),
     ClusterMutant(
-        "no witnesses", declares_lost_without_witnesses, OVERLAP, directed(3, _two_of_three_lose_the_database)
+        "no witnesses", declares_lost_without_witnesses, OVERLAP, directed(3, two_of_three_lose_the_database)
     ),
     ClusterMutant("no promises needed", goes_on_without_promises, OVERLAP, words("cut_node")),
     ClusterMutant(
         "half is enough",
         goes_on_with_half_of_the_members,
         OVERLAP,
-        directed(2, _one_loses_the_database),
+        directed(2, one_loses_the_database),
     ),
     ClusterMutant(
         "promise after testimony",
         promises_after_it_testified,
         OVERLAP,
-        directed(3, _testimony_without_answer),
+        directed(3, testimony_without_answer),
     ),
     ClusterMutant(
         "testimony under way",
         forgets_a_testimony_that_is_under_way,
         OVERLAP,
-        directed(3, _testimony_without_answer),
+        directed(3, testimony_without_answer),
     ),
-    ClusterMutant("broken promise", testifies_in_spite_of_a_promise, OVERLAP, directed(3, _member_returns)),
+    ClusterMutant("broken promise", testifies_in_spite_of_a_promise, OVERLAP, directed(3, member_returns)),
     ClusterMutant(
         "forgotten promise",
         testifies_as_soon_as_it_lives_again,
         OVERLAP,
-        directed(3, _member_returns_as_a_new_life),
+        directed(3, member_returns_as_a_new_life),
     ),
     ClusterMutant(
         "latest list only",
         knows_only_its_latest_list_of_members,
         OVERLAP,
-        directed(3, _list_that_is_not_stored),
+        directed(3, list_that_is_not_stored),
     ),
     ClusterMutant("never asks", never_asks_for_promises, NOBODY_STOPS, words("stop_database", moves=1)),
     ClusterMutant("start without right", starts_without_a_right, OVERLAP, words("cut_node", "freeze_agent")),
@@ -394,7 +282,7 @@ CLUSTER_MUTANTS: tuple[ClusterMutant, ...] = (
         "place on cordoned",
         places_on_a_node_that_was_cordoned_meanwhile,
         STATES,
-        directed(4, _cordon_while_placing),
+        directed(4, cordon_while_placing),
     ),
     ClusterMutant("ends are counted", counts_the_end_of_a_tenure, CARRIED, words("drain", "kill_node")),
     ClusterMutant(

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import queue
 import signal
-import subprocess
 import threading
-import time
-import uuid
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +19,10 @@ from tests.contract.queues import RUN, Queues
 from tests.contract.queues import TAG as WORKER
 from tests.processes.waiting import eventually
 
-from rekindle.actors.facts.jobs import CURRENT_RUN, NewJob
-from rekindle.actors.facts.records import MetaSet
+from rekindle.actors.facts.jobs import NewJob
 from rekindle.persistence import open_store
 from rekindle.persistence.store import SqlStore
 from rekindle.worker import Worker
-from rekindle.worker.handle import Interruption
 from rekindle.worker.jobs.claims import (
     Claimant,
     ClaimRequest,
@@ -269,59 +262,6 @@ def test_a_job_that_was_not_begun_is_given_back(sql_queues: Queues) -> None:
     assert sql_queues.claim(generation=2).id == job
 
 
-def test_idle_workers_are_notified_of_a_new_job_at_once(sql_queues: Queues) -> None:
-    noticed = idle_until(sql_queues, lambda: sql_queues.add())
-    assert noticed < 1.0
-
-
-def test_idle_workers_wake_when_a_delayed_job_is_due(sql_queues: Queues) -> None:
-    due = time.time_ns() // 1_000_000 + 300
-    sql_queues.add(not_before_wall_ms=due)
-    assert idle_until(sql_queues, lambda: None) < 10.0
-    assert time.time_ns() // 1_000_000 >= due
-    assert sql_queues.claim() is not None
-
-
-def test_idle_workers_are_notified_of_a_released_job_at_once(sql_queues: Queues) -> None:
-    sql_queues.add()
-    sql_queues.claim(worker="worker:tag:1")
-    noticed = idle_until(sql_queues, lambda: sql_queues.end(worker="worker:tag:1"))
-    assert noticed < 1.0
-
-
-def test_who_is_to_stop_does_not_idle(sql_queues: Queues) -> None:
-    interruption, began = Interruption(), time.monotonic()
-    interruption.set()
-    sql_queues.claims().idle(("tag",), 60.0, interruption.fileno())
-    assert time.monotonic() - began < 5.0
-
-
-def test_an_idle_worker_is_interrupted_at_once(sql_queues: Queues) -> None:
-    interruption = Interruption()
-    assert idle_until(sql_queues, interruption.set, interruption) < 1.0
-
-
-def test_an_idle_worker_that_takes_a_job_wakes_the_next_one(sql_queues: Queues) -> None:
-    """One notice is given for two jobs; without passing it on, the second would wait for seconds."""
-    others = [sql_queues.claims(worker=f"worker:tag:{n}") for n in (1, 2)]
-    woken: queue.Queue[float] = queue.Queue()
-
-    def serve(claims: Claims) -> None:
-        claims.idle(("tag",), 20.0, Interruption().fileno())
-        assert claims.exchange(None, TAG).claim is not None
-        woken.put(time.monotonic())
-
-    threads = [threading.Thread(target=serve, args=(claims,)) for claims in others]
-    for thread in threads:
-        thread.start()
-    assert eventually(lambda: all(map(_is_asleep, threads)))
-    at = time.monotonic()
-    sql_queues.jobs.add("tag", [_empty(), _empty()])
-    assert all(woken.get(timeout=30) - at < 5.0 for _ in threads)
-    for thread in threads:
-        thread.join()
-
-
 def test_an_invalid_payload_and_invalid_counts_do_not_stop_a_claim(sql_queues: Queues, rows: Engine) -> None:
     """JR-07: a hand-edited row is claimed like any other; its worker says what is wrong with it."""
     sql_queues.add()
@@ -363,33 +303,6 @@ def _empty() -> NewJob:
     return NewJob(payload="null")
 
 
-def idle_until(
-    queues: Queues, happens: Callable[[], object], interruption: Interruption | None = None
-) -> float:
-    """How long after something has happened an idle worker stops idling."""
-    claims: Claims = queues.claims(worker="worker:tag:9")
-    interruption = interruption or Interruption()
-    ended: list[float] = []
-
-    def idle() -> None:
-        claims.idle(("tag",), 20.0, interruption.fileno())
-        ended.append(time.monotonic())
-
-    thread = threading.Thread(target=idle)
-    thread.start()
-    assert eventually(lambda: _is_asleep(thread))
-    at = time.monotonic()
-    happens()
-    thread.join(30.0)
-    return ended[0] - at
-
-
-def _is_asleep(thread: threading.Thread) -> bool:
-    """Whether a thread waits for something: several looks in a row find it asleep."""
-    stat = Path(f"/proc/self/task/{thread.native_id}/stat")
-    return all(stat.read_text().rpartition(")")[2].split()[0] == "S" for _ in range(20))
-
-
 def test_a_claim_that_is_on_its_way_when_its_worker_is_released_is_not_made(
     postgres_url: str,
 ) -> None:
@@ -423,60 +336,6 @@ def _claim(claims: Claims, ended: list[object]) -> None:
         ended.append(error)
     finally:
         claims.close()
-
-
-def test_only_the_workers_of_the_current_run_claim_jobs(sql_queues: Queues) -> None:
-    """A process that outlived its supervisor would hold a job that the next one never releases."""
-    address = sql_queues.store.address
-    assert address is not None
-    job = sql_queues.add()
-    old = open_claims(address, Claimant(WORKER, 1, "former", supervised=True))
-    current = open_claims(address, Claimant(WORKER, 2, "current", supervised=True))
-    sql_queues.store.commit([MetaSet(CURRENT_RUN, "current")])
-    began = time.monotonic()
-    old.idle(("tag",), 0.2, Interruption().fileno())
-    assert time.monotonic() - began >= 0.19, "there was work for it"
-    assert old.exchange(None, TAG).claim is None
-    claim = current.exchange(None, TAG).claim
-    assert claim is not None
-    assert claim.id == job
-    for claims in (old, current):
-        claims.close()
-
-
-def test_the_claims_of_a_former_run_are_released_when_no_process_of_it_is_left(sql_queues: Queues) -> None:
-    """Otherwise the job would be executed by two processes at a time."""
-    job, run = sql_queues.add(), uuid.uuid4().hex
-    with subprocess.Popen(["sleep", "1000"], env={"REKINDLE_SYSTEM": run}) as stray:
-        sql_queues.claim(run=run)
-        (settled,) = sql_queues.start_next_run()
-        assert settled.job_id == job
-        assert stray.wait(0) == -signal.SIGKILL
-
-
-def test_jobs_that_are_not_due_cost_a_claim_and_an_idle_worker_nothing(sql_queues: Queues) -> None:
-    """They were all looked at, one by one: 55 ms of them at 300,000."""
-    claims = sql_queues.claims()
-    empty_s = _claim_s(claims)
-    later = [NewJob(payload="1", priority=n % 5, not_before_wall_ms=2**60 + n) for n in range(30_000)]
-    sql_queues.jobs.add("tag", later)
-    due = sql_queues.add(priority=7)
-    claim = claims.exchange(None, TAG).claim
-    assert claim is not None
-    assert claim.id == due
-    # The best of several: this machine may be busy.
-    assert any(_claim_s(claims) < 4 * empty_s for _ in range(10))
-
-
-def _claim_s(claims: Claims) -> float:
-    """How long the quickest of some claims and looks takes that find nothing."""
-    took, interruption = [], Interruption().fileno()
-    for _ in range(50):
-        began = time.perf_counter()
-        assert claims.exchange(None, TAG).claim is None
-        claims.idle(("tag",), 0.0, interruption)
-        took.append(time.perf_counter() - began)
-    return min(took)
 
 
 def test_two_supervisors_in_two_schemas_of_one_database_leave_each_others_connections_alone(

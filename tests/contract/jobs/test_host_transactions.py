@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
-from tests.contract.jobs.test_claims import idle_until
+from tests.contract.jobs.test_idle_workers import idle_until
 from tests.contract.queues import Queues
 
 from rekindle.actors.errors import PayloadError, RequestRefusedError

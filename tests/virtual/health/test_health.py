@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from math import inf
 
-import pykka
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.virtual.conftest import SystemFactory
-from tests.virtual.simulated_system import SimulatedSystem, W, ids, lives, uptimes, worker, workers
+from tests.virtual.simulated_system import SimulatedSystem, W, ids, lives, worker, workers
 
 from rekindle.actors.deaths.death import Cause, Exit
 from rekindle.actors.errors import StoreUnavailableError
-from rekindle.actors.facts.frames import Frame, decode
+from rekindle.actors.facts.frames import Frame
 from rekindle.actors.facts.health_status import Status
 from rekindle.actors.facts.jobs import JobSettled
 from rekindle.actors.facts.records import Record
 from rekindle.actors.messages import (
-    ActorReplaced,
     PauseWorkers,
-    RecordSetAside,
-    ResetWorker,
     ResumeWorkers,
     StatusChanged,
     WorkerFailed,
 )
-from rekindle.actors.messages.internal.to_broker import Subscribe
 from rekindle.actors.messages.internal.to_monitor import (
     ChannelClosed,
     FrameReceived,
     MarkFailed,
     Register,
-    Unregister,
 )
 from rekindle.actors.messages.internal.to_proxy import ProcessExited
-from rekindle.actors.simulation import Behaviour, Script, crashes_after, dies_after
+from rekindle.actors.simulation import Behaviour, crashes_after
 from rekindle.actors.spec.policies.health_policy import HealthPolicy
 from rekindle.actors.spec.program import command
 from rekindle.actors.spec.worker_spec import PauseMode, WorkerSpec
@@ -259,151 +250,6 @@ def test_hm_20_a_worker_is_marked_failed_once_and_reports_nothing_afterwards(
     assert system.changes() == [(1, HEALTHY), (1, FAILED)]
 
 
-def test_hm_21_marking_an_unknown_worker_failed_is_not_an_error(new_system: SystemFactory) -> None:
-    system = new_system(observed()).start()
-    system.actors.monitor.tell(MarkFailed("absent"))
-    system.run(100)
-    assert system.events(ActorReplaced) == []
-    assert system.changes() == [(0, HEALTHY)]
-
-
-def test_hm_22_a_registration_of_a_failed_worker_is_refused_and_its_process_killed(
-    new_system: SystemFactory,
-) -> None:
-    system = new_system()
-    system.actors.monitor.tell(MarkFailed(W))
-    system.start()
-    system.run(60)
-    assert system.starts() == [0]
-    assert not system.processes.alive(W)
-    assert system.changes() == []
-    assert system.status().shown == "stopped"
-
-
-def test_hm_23_after_a_reset_the_worker_is_pending_when_it_starts_again(new_system: SystemFactory) -> None:
-    script = lives(dies_after(1), then=Behaviour(healthy_after=None))
-    spec = worker(restart={"give_up_exit_codes": (1,)})
-    system = new_system(spec, scripts=script).start()
-    system.run(10)
-    assert system.status().status is FAILED
-    system.tell(ResetWorker(W))
-    assert system.status().status is None
-    system.start(W)
-    assert system.status().status is PENDING
-    system.run(1)
-    assert system.memory.health[W].status == "pending"
-
-
-def test_hm_24_what_is_unregistered_is_silently_forgotten(new_system: SystemFactory) -> None:
-    system = new_system(observed(), scripts=SILENT).start()
-    say(system, (1, "healthy"))
-    for message in (Unregister(W), Unregister("absent"), FrameReceived(W, 1, Frame(status="unhealthy"))):
-        system.actors.monitor.tell(message)
-    system.run(300)
-    assert system.changes() == [(1, HEALTHY)]
-
-
-def test_hm_25_the_next_incarnation_has_a_whole_startup_and_the_same_policy(
-    new_system: SystemFactory,
-) -> None:
-    script = lives(Behaviour(healthy_after=55, heartbeat=inf), Behaviour(healthy_after=None))
-    system = new_system(scripts=script).start()
-    system.run(200)
-    # Frame at 55, dead at 70, again at 71, and 60 s later dead for the lack of a first frame.
-    assert system.changes()[:4] == [(55, HEALTHY), (60, UNHEALTHY), (70, DEAD), (131, DEAD)]
-    assert system.starts()[:2] == [0, 71]
-    assert [event.misses for _, event in system.events(StatusChanged)[:4]] == [0, 1, 3, 0]
-
-
-@pytest.mark.parametrize(
-    "late",
-    [
-        FrameReceived(W, 1, Frame(status="unhealthy")),
-        ChannelClosed(W, 1),
-        ProcessExited(W, 1, Exit(code=1)),
-    ],
-    ids=lambda late: type(late).__name__,
-)
-def test_hm_26_what_comes_late_of_an_older_generation_is_ignored(
-    new_system: SystemFactory, late: object
-) -> None:
-    system = new_system(scripts=uptimes(3)).start()
-    system.run(10)
-    told = system.changes()
-    system.actors.monitor.tell(late)
-    system.run(60)
-    assert system.changes() == told
-    assert system.starts() == [0, 4]
-
-
-class Unwilling:
-    """A listener that raises at every message."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def tell(self, message: object) -> None:
-        """Raise."""
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1), KeyboardInterrupt()], ids=repr)
-def test_hm_27_a_listener_that_raises_costs_the_others_nothing(
-    new_system: SystemFactory, logs: list[str], error: BaseException
-) -> None:
-    system = new_system(*workers(2), scripts=uptimes(3))
-    system.actors.broker.tell(Subscribe(Unwilling(error)))
-    later = type(system.listener)(system.runtime.clock.monotonic)
-    system.actors.broker.tell(Subscribe(later))
-    system.start().run(60)
-    assert later.received == system.listener.received
-    assert [system.starts(id_) for id_ in ids(2)] == [[0, 4]] * 2
-    assert any("listener" in line or "receiver" in line for line in logs)
-
-
-NUMBERED = ("recover_for_s", "busy_for_s", "current_job", "progress", "stack_signal")
-NUMBERS = st.floats() | st.integers() | st.sampled_from([1e306, -1e306, 5e-324, 2**63, -(2**63), 10**400])
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    frames=st.lists(
-        st.fixed_dictionaries(
-            {"status": st.sampled_from(["pending", "healthy", "unhealthy", "recovering"])},
-            optional=dict.fromkeys(NUMBERED, NUMBERS),
-        ),
-        max_size=8,
-    )
-)
-def test_f25_no_number_in_a_frame_makes_an_actor_raise(frames: list[dict[str, object]]) -> None:
-    system = SimulatedSystem(worker(health={"progress_timeout_s": 5.0}), scripts=SILENT).start()
-    for document in frames:
-        frame = decode(json.dumps(document).encode())
-        if isinstance(frame, Frame):
-            system.actors.monitor.tell(FrameReceived(W, 1, frame))
-            system.run(1)
-    system.run(200)
-    assert system.events(ActorReplaced) == []
-    assert system.events(RecordSetAside) == []
-    system.runtime.close()
-
-
-class Host(pykka.ThreadingActor):
-    """An actor of the application around us."""
-
-    def on_receive(self, message: object) -> None:
-        """Take anything."""
-
-
-def test_hm_27_a_listener_that_has_ended_affects_no_other_listener(new_system: SystemFactory) -> None:
-    system = new_system(scripts=uptimes(3))
-    host = system.runtime.start(Host)
-    system.actors.broker.tell(Subscribe(host))
-    host.stop(block=False)
-    system.start().run(60)
-    assert system.starts() == [0, 4]
-
-
 def test_hm_28_without_the_store_every_status_is_reported_as_with_it(new_system: SystemFactory) -> None:
     def changes(fault: Exception | None) -> list[tuple[float, Status]]:
         system = new_system(observed(), scripts=lives(Behaviour(heartbeat=inf)))
@@ -461,93 +307,6 @@ def test_a_frozen_worker_is_distinguished_from_a_busy_one(new_system: SystemFact
     system.processes.freeze(W)
     system.run(60)
     assert "stopped" in system.deaths()[0].death.detail
-
-
-@pytest.mark.parametrize("away", [31.5, 40.0, 61.0, 3600.0])
-def test_p12_after_its_own_absence_the_monitor_waits_for_the_frames_in_the_pipes(
-    new_system: SystemFactory, away: float
-) -> None:
-    # One miss of 30 s is death here. The check comes before the frames that were sent meanwhile.
-    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
-    say(system, (0, "healthy"), (5, "healthy"))
-    suspend(system, away)
-    system.run(1)
-    say(system, (system.now, "healthy"))
-    assert system.changes() == [(0, HEALTHY)]
-
-
-def test_p12_every_absence_is_forgiven_to_workers_that_sent_frames_in_between(
-    new_system: SystemFactory,
-) -> None:
-    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
-    for _ in range(5):
-        say(system, (system.now, "healthy"))
-        suspend(system, 100)
-        system.run(1)
-    assert system.changes() == [(0, HEALTHY)]
-
-
-def test_p12_a_worker_that_hangs_is_found_after_one_grace(new_system: SystemFactory) -> None:
-    system = new_system(observed(), scripts=SILENT).start()
-    say(system, (1, "healthy"))
-    suspend(system, 100)
-    system.run(60)
-    assert system.changes()[-1] == (116, DEAD)
-
-
-def test_p12_a_second_absence_is_forgiven_before_the_worker_sent_a_frame(new_system: SystemFactory) -> None:
-    """It had been silent for 17 s in all that the monitor was there for: 30 s are allowed."""
-    system = new_system(worker(preset="patient", restart={"enabled": False}), scripts=SILENT).start()
-    say(system, (0, "healthy"))
-    suspend(system, 40)
-    system.run(17)
-    suspend(system, 15)
-    system.run(1)
-    say(system, (system.now, "healthy"))
-    assert system.changes() == [(0, HEALTHY)]
-
-
-def test_p12_a_slow_monitor_does_not_forgive_a_silence_without_end(new_system: SystemFactory) -> None:
-    system = new_system(observed(), scripts=SILENT).start()
-    say(system, (1, "healthy"))
-    for _ in range(20):
-        suspend(system, 8)
-        system.run(0)
-    assert system.changes()[-1][1] is DEAD
-
-
-def test_p12_one_absence_is_counted_once_however_many_checks_it_delayed(new_system: SystemFactory) -> None:
-    """Each of two checks counted the suspend that delayed both: the third one was not forgiven."""
-    silent, other = ids(2)
-    policy = {"staleness_s": 30.0, "max_misses": 1}
-    specs = [worker(each, restart={"enabled": False}, health=policy) for each in (silent, other)]
-    system = new_system(*specs, scripts=SILENT).start()
-    system.processes.say(silent, Frame(status="healthy"))
-    system.run(1)
-    for _ in range(3):
-        system.processes.say(other, Frame(status="healthy"))
-        suspend(system, 100)
-        system.run(1)
-    assert system.changes(silent) == [(0, HEALTHY)]
-
-
-def test_p12_a_starting_and_a_recovering_worker_are_given_time_too(new_system: SystemFactory) -> None:
-    starting, recovering = ids(2)
-    script: dict[str, Script] = {recovering: SILENT, starting: lives(Behaviour(healthy_after=50))}
-    system = new_system(*workers(2, restart={"enabled": False}), scripts=script).start()
-    system.processes.say(recovering, Frame(status="recovering", recover_for_s=40))
-    system.run(10)
-    suspend(system, 100)
-    system.run(4)
-    system.processes.say(recovering, Frame(status="healthy"))
-    system.run(0)
-    assert [new for _, new in system.changes(recovering)] == [RECOVERING, HEALTHY]
-    assert [new for _, new in system.changes(starting)] == [HEALTHY]
-
-
-def suspend(system: SimulatedSystem, seconds: float) -> None:
-    """Let time pass while the host is asleep."""
-    system.runtime.virtual_clock.now += seconds
 
 
 def test_a_registration_that_is_repeated_changes_nothing(new_system: SystemFactory) -> None:

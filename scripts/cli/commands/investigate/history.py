@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ...client import Reader, RequestRefusedError, path_of
+from ...client import OrderRefusedError, Reader, path_of
 from ...console.clock import now_ms
 from ...console.database_fallback import database_option
 from ...console.database_reader import open_reader
@@ -74,7 +74,7 @@ def _repeated(reader: Reader, id_: str) -> list[dict[str, Any]]:
     """The groups of crashes that have happened again; none if the node that has the evidence is away."""
     try:
         return [group for group in _bundles(reader, id_)["groups"] if group["times"] > 1]
-    except RequestRefusedError:
+    except OrderRefusedError:
         return []
 
 
