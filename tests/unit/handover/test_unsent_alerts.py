@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, Route
+from rekindle.actors.gateways.sinks import AlertNotifier, CommandSink, SinkRoute
 from rekindle.actors.handover import FORMAT, Estate, HandOver, HandOverError, Inheritance
 from rekindle.actors.handover.document import decode, encode
 from rekindle.actors.runtime.thread_runtime import RealClock
@@ -20,7 +20,7 @@ def checked(alerts: dict[str, object]) -> None:
 
 
 def test_an_unsent_alert_is_understood_by_the_version_that_leaves_it() -> None:
-    notifier = AlertNotifier([Route(CommandSink(("true",)), name="hook")], RealClock())
+    notifier = AlertNotifier([SinkRoute(CommandSink(("true",)), name="hook")], RealClock())
     checked(dict(notifier.example()))
     checked({})
 
