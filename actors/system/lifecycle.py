@@ -3,9 +3,8 @@
     described ─open─▶ running ─stop─▶ ended
         └──────────── stop ───────────▶ ended
 
-The end takes its steps in a fixed order and takes all of them, even if one raises: stop the
-workers, finish probes and releases, flush events and records, call the host's callbacks, close
-processes, threads and the store.
+The end takes all of its steps in this order, even if one raises: stop the workers, finish probes and
+releases, flush events and records, call the host's callbacks, close processes, threads and the store.
 """
 
 from __future__ import annotations
