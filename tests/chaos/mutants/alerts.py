@@ -170,7 +170,7 @@ def forgets_pauses_at_an_upgrade(patch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_alerts_about_what_was_killed_in_the_end(patch: pytest.MonkeyPatch) -> None:
-    """A process that survived SIGKILL for a while has its alert for ever."""
+    """A process that survived SIGKILL for a while keeps its alert without end."""
     right = "if each.kind is not AlertKind.OVERDUE]"
     edit(patch, alert_rules.settled, right, "if each.kind is AlertKind.CRASHED]")
 

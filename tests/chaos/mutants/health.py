@@ -224,7 +224,7 @@ def gives_no_grace_after_a_pause(patch: pytest.MonkeyPatch) -> None:
 
 
 def gives_no_time_for_a_start_in_a_pause(patch: pytest.MonkeyPatch) -> None:
-    """A worker that is paused may start for ever."""
+    """The start of a paused worker has no time limit."""
     right = ObservedWorker.silence_is_allowed.fget  # type: ignore[attr-defined]
     edit(patch, right, " and not isinstance(self.state, Pending)", "")
 
