@@ -23,7 +23,7 @@ from .messages import WorkReleased, WorkReleaseFailed
 from .messages.internal.to_persistence import Persist
 from .ports import Receiver
 from .processes.run_tool import Ran, run_tool
-from .processes.spawn.spawner import environment_of
+from .processes.spawn.worker_command import environment_of
 from .processes.watch.output_tail import OutputTail
 from .runtime.resilient_actor import tell
 from .spec.policies.work_item_policy import (

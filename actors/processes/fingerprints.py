@@ -23,7 +23,7 @@ from ..spec.program import Command, PythonCall
 from ..spec.worker_spec import WorkerSpec
 from .spawn.posix_spawn import executable
 from .spawn.settlement import start_folder
-from .spawn.spawner import import_path
+from .spawn.worker_command import import_path
 
 LENGTH = 12
 MOST_FILES = 8

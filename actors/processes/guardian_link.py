@@ -19,7 +19,7 @@ from pathlib import Path
 from loguru import logger
 
 from .spawn.posix_spawn import fork_lock
-from .spawn.spawner import worker_file
+from .spawn.worker_command import worker_file
 from .watch.epoll_loop import EpollLoop
 from .watch.reaper import reap
 

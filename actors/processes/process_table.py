@@ -107,8 +107,7 @@ class RealProcesses:
             self._loop = EpollLoop("watcher")
             undo.pop_all()
         left = self._marks and DetachedProcesses(self.mark, self._marks, self._loop, self._known_pids)
-        self._warm = WarmProcesses(self._loop, self._launcher, on_end=self._finish_end)
-        self._spawner.warm = self._warm
+        self._warm = self._spawner.warm = WarmProcesses(self._loop, self._launcher, on_end=self._finish_end)
         self._cgroups = Cgroups(self.mark, moves=adopts, announce=self._announce_cgroup)
         self._spawner.cgroups = self._cgroups
         self._checks = WorkerChecks(self.mark, self._loop, self._outputs)
@@ -122,8 +121,7 @@ class RealProcesses:
             self._claims.take_over(inheritance)
         self._guardian = GuardianLink(self.mark, self._loop) if guarded else None
         self._lasting = Lasting(self.mark, self.transcript, self._marks, self._cgroups, self._guardian)
-        if left_table is not None:
-            self._inherited.restore(self._lasting)
+        self._inherited.restore(self._lasting)
         if self._guardian is not None:
             self._loop.post(self._guardian.start if self._guardian.pid is None else lambda: None)
 

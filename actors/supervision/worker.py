@@ -42,7 +42,7 @@ class Rest(StrEnum):
 class StopReason(StrEnum):
     """Why a running worker was told to end; none of these counts against it.
 
-    The values are codes that events carry; `views.reason_words` turns them into words.
+    The values are codes that events carry; `views.sentences.reason_words` turns them into words.
     """
 
     OPERATOR = "operator_stop"

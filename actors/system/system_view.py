@@ -34,7 +34,7 @@ from ..messages import (
 from ..messages.internal.to_broker import Subscribe, Unsubscribe
 from ..messages.topics import problem
 from ..ports import Receiver
-from ..processes.spawn.spawner import environment_of
+from ..processes.spawn.worker_command import environment_of
 from ..processes.watch.output_tail import MOST_LINES as TAIL_LINES
 from ..processes.watch.transcript import OutputLine, OutputLines, lines_of
 from ..runtime.resilient_actor import tell

@@ -53,11 +53,11 @@ from ..messages import (
 )
 from ..messages.event_json import document, event_of
 from ..supervision.worker import StopReason
-from .reason_words import stop_reason_words
 from .sentences.cluster_sentences import cluster_sentence
 from .sentences.death_sentences import death_sentences
 from .sentences.group_sentences import group_sentence
 from .sentences.queue_sentences import queue_sentence
+from .sentences.reason_words import stop_reason_words
 from .sentences.rollout_sentences import rollout_sentence
 from .sentences.run_sentences import run_sentence
 from .sentences.sentence import Level, Sentence

@@ -16,7 +16,7 @@ from ..supervision.worker import (
     SupervisedWorker,
     Up,
 )
-from .reason_words import rest_words
+from .sentences.reason_words import rest_words
 
 
 def worker_status(

@@ -15,7 +15,7 @@ from ...spec.probe import CommandProbe
 from ...spec.worker_spec import LISTENING, RESERVED, WorkerSpec
 from ..run_tool import started
 from ..spawn.posix_spawn import Program
-from ..spawn.spawner import environment_of
+from ..spawn.worker_command import environment_of
 from ..strays import waited_for
 from ..watch.reaper import reap
 from .exchange import READ, BadAnswer, OverdueError, Steps, Waits

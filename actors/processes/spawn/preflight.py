@@ -18,7 +18,7 @@ from ...spec.worker_spec import WorkerSpec
 from .abilities import SETUID, Machine, cannot, lacking
 from .posix_spawn import program_file
 from .settlement import known_user, start_folder
-from .spawner import environment_of, import_path
+from .worker_command import environment_of, import_path
 
 _SHELL = re.compile(r"\s|[&|;<>$]")
 """What a program's name hardly ever has, and a shell line does."""

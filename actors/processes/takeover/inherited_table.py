@@ -104,9 +104,10 @@ class InheritedTable:
             loop.post(partial(orders.finish, id_))
 
     def restore(self, lasting: Lasting) -> None:
-        """Go on with what outlasts single processes; before any other thread looks."""
+        """Go on with what outlasts single processes, if anything was left; before any other thread looks."""
         table = self.table
-        assert table is not None
+        if table is None:
+            return
         lasting.transcript.take_over(table.lines, table.newest_line)
         if lasting.marks is not None:
             lasting.marks.take_over(table.marks)

@@ -21,7 +21,7 @@ from rekindle.actors.supervision.worker import (
     Up,
     World,
 )
-from rekindle.actors.views.reason_words import rest_words, stop_reason_words
+from rekindle.actors.views.sentences.reason_words import rest_words, stop_reason_words
 from rekindle.actors.views.worker_status import shown, why, worker_status
 
 NOW = World(now_ms=50_000, wall_ms=1_790_000_000_000)

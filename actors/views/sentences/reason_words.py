@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..supervision.worker import Rest, StopReason
+from ...supervision.worker import Rest, StopReason
 
 
 def stop_reason_words(code: str) -> str:
