@@ -46,12 +46,12 @@ from .spool import Kept, LateDeath
 from .sql import statements as sql
 from .sql.alert_rows import alert_values, forget_alerts
 from .sql.compiled import DeathStatements
+from .sql.death_rows import death_values
 from .sql.encoding import (
     MOST_BUNDLES,
     PRUNED_EVERY,
     audit_values,
     bundle_values,
-    death_values,
     event_values,
     health_values,
     pruned,

@@ -19,7 +19,8 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from rekindle.actors.deaths.death import Action
 
 from . import statements as sql
-from .encoding import BUNDLE_COLUMNS, DEATH_COLUMNS, EVENT_COLUMNS
+from .death_rows import DEATH_COLUMNS
+from .encoding import BUNDLE_COLUMNS, EVENT_COLUMNS
 
 Row = Mapping[str, Any]
 

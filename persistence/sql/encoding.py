@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
-from sqlalchemy import Text
 
 from rekindle.actors.deaths.crash_bundle import Bundle
 from rekindle.actors.deaths.death import Action, Cause, Job
 from rekindle.actors.facts.audit_entry import AuditEntry
 from rekindle.actors.facts.records import DeathRecord, EventRecord, HealthMirrored, RestartsCounted
-
-from ..schema.tables import DEATH
 
 BUNDLE_COLUMNS = ("component_id", "generation", "at_wall_ms", "finding", "crash", "details")
 EVENT_COLUMNS = ("id", "schema_version", "at_wall_ms", "type", "component_id", "payload")
@@ -48,40 +43,6 @@ def storable(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _death_text(column: str) -> Callable[[Any], str | None]:
-    match column:
-        case "component_id":
-            return str
-        case "job":
-            return job_text
-        case _:
-            return lambda value: None if value is None else storable(str(value))
-
-
-NOTED_LATER = frozenset({"work_item", "released"})
-"""The columns of a death that are written when its work item has been released."""
-DEATH_COLUMNS = tuple(
-    column.name
-    for column in DEATH.columns
-    if column.name in DeathRecord.__struct_fields__ and column.name not in NOTED_LATER
-)
-"""The columns of a death that have the names of the record's fields."""
-
-# Built once: a death is written between the exit of a worker and its restart.
-_death_fields = attrgetter(*DEATH_COLUMNS)
-_DEATH_TEXTS = tuple(
-    (name, _death_text(name)) for name in DEATH_COLUMNS if isinstance(DEATH.columns[name].type, Text)
-)
-
-
-def death_values(death: DeathRecord) -> dict[str, Any]:
-    """The columns of a death row."""
-    values = dict(zip(DEATH_COLUMNS, _death_fields(death), strict=True))
-    for name, encoded in _DEATH_TEXTS:
-        values[name] = encoded(values[name])
-    return values
 
 
 MOST_BUNDLES = 200

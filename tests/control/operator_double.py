@@ -15,6 +15,7 @@ from rekindle.actors.gateways.metrics.exposition import MetricsSource
 from rekindle.actors.gateways.operator import Rolling, Summary
 from rekindle.actors.views.log_page import LogPage, LogQuery
 from rekindle.actors.views.timeline import Timeline
+from rekindle.actors.views.worker_history import WorkerHistory
 
 GROUPS = ("tag",)
 """The groups that exist; the system itself has none."""
@@ -67,6 +68,10 @@ class OperatorDouble(_Passing):
     def deaths(self, component_id: str | None = None, limit: int = 100) -> tuple[DeathRecord, ...]:
         self._ask_the_store()
         return self.system.deaths(component_id, limit)
+
+    def history(self, component_id: str, /, limit: int = 100) -> WorkerHistory:
+        self._ask_the_store()
+        return self.system.history(component_id, limit)
 
     def logged(self, component_id: str, /, query: LogQuery) -> LogPage:
         self.logs_asked += 1

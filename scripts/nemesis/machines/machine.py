@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,9 @@ from .namespaces import DIES_WITH_US, RoomError, children, namespace, run, state
 
 INIT = "read -r _; while :; do {service} >> {log} 2>&1; sleep 0.3; done"
 """The line that it waits for comes when the network is there. bash reaps whatever becomes its child."""
-STOP_ROUNDS = 50
+STOP_S = 10.0
+STOPPING_S = 0.005
+"""How long a process is given to stop before it is looked at again."""
 
 
 class Machine:
@@ -93,13 +96,13 @@ class Machine:
 
     def pause(self) -> None:
         """Let none of its processes execute anything, the guardian included."""
-        for _ in range(STOP_ROUNDS):
-            running = [pid for pid in self.processes() if state(pid) not in "TZ"]
-            if not running:
-                return
+        deadline = time.monotonic() + STOP_S
+        while running := [pid for pid in self.processes() if state(pid) not in "TZ"]:
+            if time.monotonic() > deadline:
+                raise RoomError(f"{self.name} cannot be paused: {len(running)} of its processes still run")
             for pid in running:
                 _send(pid, signal.SIGSTOP)
-        raise RoomError(f"{self.name} cannot be paused: its processes multiply")
+            time.sleep(STOPPING_S)
 
     def resume(self) -> None:
         """Let all of them continue."""

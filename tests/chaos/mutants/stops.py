@@ -192,8 +192,8 @@ def begins_again_after_a_kill(patch: pytest.MonkeyPatch) -> None:
     edit(
         patch,
         stop_ladder.advance,
-        "case Stopping(sent=signal.SIGKILL), Stop():",
-        "case Stopping(sent=0), Stop():",
+        "case BeingStopped(sent=signal.SIGKILL), StopOrdered():",
+        "case BeingStopped(sent=0), StopOrdered():",
     )
 
 
@@ -209,4 +209,4 @@ def leaves_the_second_caller_of_an_unkillable_one_waiting(patch: pytest.MonkeyPa
 
 def sends_the_same_signal_again(patch: pytest.MonkeyPatch) -> None:
     """A stop that is as firm as the one in progress begins again."""
-    edit(patch, stop_ladder.advance, "if urgency > state.urgency:", "if urgency >= state.urgency:")
+    edit(patch, stop_ladder.advance, "urgency > state.urgency\n", "urgency >= state.urgency\n")

@@ -39,9 +39,11 @@ class Logs:
 
     def texts(self) -> list[str]:
         """The lines of the file, without what stands before them."""
-        if not self.path.exists():
+        try:
+            text = self.path.read_text()
+        except FileNotFoundError:  # also for a moment when it is rotated
             return []
-        return [line.partition(" | ")[2] for line in self.path.read_text().splitlines()]
+        return [line.partition(" | ")[2] for line in text.splitlines()]
 
     def rotated(self, pattern: str = "web.log.*") -> list[Path]:
         return sorted(self.path.parent.glob(pattern))
