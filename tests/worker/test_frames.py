@@ -63,7 +63,9 @@ def test_progress_counts_by_itself_or_carries_a_mark_of_the_author(start: Start)
 def test_a_recovery_asks_for_the_time_that_is_left_until_it_is_over(start: Start) -> None:
     worker = start("recover_by_hand")
     asked = [frame["recover_for_s"] for _ in range(3) for frame in [worker.frame(status="recovering")]]
-    assert 20 >= asked[0] > asked[1] > asked[2] > 19
+    # Two that follow each other at once may ask for the same, to a millisecond.
+    assert 20 >= asked[0] >= asked[1] >= asked[2] > 19
+    assert asked[0] > asked[2]
     assert worker.frame(status="healthy") == {"status": "healthy"}
 
 

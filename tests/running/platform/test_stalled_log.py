@@ -58,7 +58,8 @@ def test_an_unread_log_delays_neither_restarts_nor_the_stop(run: Run, pipe: Pipe
 
 def test_lines_that_found_no_room_are_counted_where_they_are_missing(run: Run, pipe: Pipe) -> None:
     running = run('[worker.loud]\ncommand = ["seq", "30000"]\ncount = 4\n', "--log-json", stderr=pipe.writes)
-    running.wait_for("worker:loud:0", generation=2)
+    for number in range(4):  # twice 5,000 lines each
+        running.wait_for(f"worker:loud:{number}", generation=2)
     with open(pipe.reads, closefd=False) as log:
         told = next(line for line in log if "lines were dropped" in line)
     assert json.loads(told)["level"] == "WARNING"

@@ -107,7 +107,12 @@ def test_a_file_that_is_damaged_during_the_hand_over_is_waited_for(
     file.write_text(CREW)
     assert eventually(lambda: bool(crew.workers()), UPGRADE_S), crew.text()
     assert pids(crew) == before
-    assert "nonsense" in crew.text() or "workers.toml" in crew.client.get("/upgrade")["detail"]["failed"]
+
+    def is_told() -> bool:
+        failed = crew.client.get("/upgrade")["detail"]["failed"] or ""
+        return "nonsense" in crew.text() or "workers.toml" in failed
+
+    assert eventually(is_told, UPGRADE_S), crew.text()
 
 
 def test_a_stop_that_comes_while_the_supervisor_hands_over_is_obeyed_by_the_next_program(
