@@ -233,10 +233,11 @@ def test_a_user_has_a_service_of_its_own(machine: Machine) -> None:
     service = Service(machine, "mine", "--user")
     service.install(ONE)
     assert service.shown("UnitFileState") == "enabled"
-    assert machine.says("test", "-e", "/root/.config/systemd/user/mine.service")
+    is_written = ("sh", "-c", "test -e ~root/.config/systemd/user/mine.service")
+    assert machine.says(*is_written)
     first = service.main_pid
     assert service.workers()["worker:web:0"] is not None
     machine.run("kill", "-KILL", str(first))
     assert eventually(lambda: service.runs_another(first), 3 * PATIENCE_S)
     service.remove()
-    assert not machine.says("test", "-e", "/root/.config/systemd/user/mine.service")
+    assert not machine.says(*is_written)
